@@ -15,9 +15,12 @@ def matcher_with(limits: StoreLimits, index: str = "auto", schema: Any = None) -
     return matcher_over(new_store(index, None if schema is None else Schema.of(schema), limits=limits))
 
 
+def small_limits(delta_rows: int = 8, swept: int = 4) -> StoreLimits:
+    """Limits for deltas of a few rows, and for sweeps after a few removals."""
+    return StoreLimits(Limits(delta_rows=delta_rows), gone_per_look=swept, fewest_to_sweep=swept)
+
+
 def small_matcher(
     index: str = "auto", schema: Any = None, *, delta_rows: int = 8, swept: int = 4
 ) -> tamis.Matcher[Any]:
-    """A matcher with deltas of a few rows. It may sweep after a few removals."""
-    engine = Limits(delta_rows=delta_rows)
-    return matcher_with(StoreLimits(engine, gone_per_look=swept, fewest_to_sweep=swept), index, schema)
+    return matcher_with(small_limits(delta_rows, swept), index, schema)

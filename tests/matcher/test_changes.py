@@ -16,6 +16,8 @@ import tamis
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression, Predicate, all_of, any_of
 from tamis.language.operators import COMPARISONS, RANGES, SETS
+from tamis.matcher.limits import StoreLimits
+from tamis.matcher.matcher import matcher_over, new_store
 from tests.matcher.small import small_matcher
 from tests.random_cases import RandomCases
 
@@ -147,3 +149,15 @@ TestChanges = Changes.TestCase
 TestChanges.settings = settings(max_examples=30, stateful_step_count=30)
 TestChangesOfScan = ChangesOfScan.TestCase
 TestChangesOfScan.settings = settings(max_examples=15, stateful_step_count=30)
+
+
+@pytest.mark.parametrize("index", ["auto", "scan"])
+def test_subscriptions_that_are_added_alone_are_compiled_together(index: str) -> None:
+    store = new_store(index, limits=StoreLimits(pending_in_engine=3, pending_in_index=3))
+    matcher = matcher_over(store)
+    known = []
+    for number in range(4):
+        matcher.add(number, f"a{number} LIKE 'x%'")
+        known.append(len(store.dimensions))
+    assert known == [0, 0, 3, 3]
+    assert [matcher.match({f"a{number}": "xy"}) for number in range(4)] == [[0], [1], [2], [3]]

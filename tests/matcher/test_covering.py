@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import ExpressionError, OptionError
 from tamis.language.evaluate import evaluate, matches
-from tamis.language.expression import Expression, Predicate, all_of
+from tamis.language.expression import Expression, all_of
 from tamis.language.implication import Implications
 from tamis.language.value_set import AFTER, BEFORE, ValueSet, above, below, between, intersection, starting_with
 from tamis.language.values import Kind, Scalar
@@ -201,22 +201,9 @@ def _check_report(given_: list[Expression], events: list[dict[str, Any]], scalar
             assert pair in report.implied
 
 
-numbers = st.integers(0, 4)
-plain = st.one_of(
-    st.builds(Predicate, st.sampled_from("ab"), st.sampled_from(["=", "<>", "<", "<=", ">", ">="]), st.tuples(numbers)),
-    st.builds(Predicate, st.sampled_from("ab"), st.just("between"), st.tuples(numbers, numbers)),
-    st.builds(
-        Predicate, st.sampled_from("ab"), st.sampled_from(["in", "not in"]), st.lists(numbers, min_size=1, max_size=3)
-    ),
-    st.builds(Predicate, st.sampled_from("ab"), st.sampled_from(["is null", "is not null"])),
-)
-conjunctions = st.lists(plain, min_size=1, max_size=3).map(lambda found: all_of(*found))
-DOMAIN = [None, "x", -1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5]
-
-
-@given(st.lists(conjunctions, min_size=2, max_size=6))
+@given(st.lists(close_cases.plain_conjunctions(3), min_size=2, max_size=6))
 def test_the_report_is_complete_for_conjunctions(given_: list[Expression]) -> None:
-    events = [{"a": a, "b": b} for a, b in itertools.product(DOMAIN, repeat=2)]
+    events = [{"a": a, "b": b} for a, b in itertools.product(close_cases.PLAIN_DOMAIN, repeat=2)]
     satisfied = [frozenset(row for row, event in enumerate(events) if matches(each, event)) for each in given_]
     report = find_covering(enumerate(given_), scalars=None, most=ALL)
     groups: dict[frozenset[int], list[int]] = {}

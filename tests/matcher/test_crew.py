@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tamis.matcher.crew import Crew, _pool, each, largest_first, shares_of, tapering
+from tamis.matcher.crew import Crew, each, largest_first, pool, shares_of, tapering
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -111,14 +111,14 @@ def test_a_crew_that_ends_at_once_keeps_no_threads() -> None:
     with Crew(str, 3) as workers:
         workers.begin()
         workers.give(0, 0)
-    assert not any(shift.has_begun() and shift._work.locked() for shift in workers._shifts)
+    assert not any(shift.has_begun() and not shift.is_done for shift in workers.shifts)
 
 
 def test_threads_do_not_wait_for_a_lost_caller() -> None:
     """As when a second interrupt prevents the end of a crew."""
     forsaken = Crew(str, 4, patience=0.05)
     forsaken.begin()
-    for shift in forsaken._shifts:
+    for shift in forsaken.shifts:
         shift.wait()
     # A slow caller does the work alone.
     for place in range(9):
@@ -136,7 +136,7 @@ def test_the_caller_does_the_work_if_there_are_no_threads(monkeypatch: pytest.Mo
     def refuse(*_: Any) -> None:
         raise RuntimeError("can't start new thread")
 
-    _pool.forget()
+    pool.forget()
     busy = Crew(hold, 2)
     busy.begin()
     busy.give(0, 0)
@@ -178,14 +178,15 @@ def test_many_callers_at_once() -> None:
 
 def test_a_forked_process_begins_without_threads() -> None:
     assert each(str, range(4), 2) == ["0", "1", "2", "3"]
-    before = _pool._waiting
-    _pool.forget()
+    while not pool.free:  # A thread is free a moment after its work is done.
+        pass
+    pool.forget()
+    assert not pool.free
     assert each(str, range(4), 2) == ["0", "1", "2", "3"]
-    assert _pool._waiting is not before
 
 
 def test_threads_are_used_again() -> None:
-    _pool.forget()
+    pool.forget()
     workers: set[int] = set()
     for _ in range(50):
         meeting = threading.Barrier(3, timeout=60)
@@ -195,7 +196,7 @@ def test_threads_are_used_again() -> None:
             return threading.get_ident()
 
         workers.update(each(work, range(3), 3))
-        while len(_pool._free) < len(workers) - 1:  # A thread is free a moment after its work is done.
+        while len(pool.free) < len(workers) - 1:  # A thread is free a moment after its work is done.
             pass
     assert len(workers) == 3
 
@@ -207,11 +208,11 @@ def test_results_do_not_outlive_a_crew() -> None:
     def work(item: int) -> Large:
         return Large()
 
-    _pool.forget()
+    pool.forget()
     gc.disable()
     try:
         kept = [weakref.ref(large) for large in each(work, range(20), 3)]
-        while len(_pool._free) < 2:  # A thread is free a moment after its work is done.
+        while len(pool.free) < 2:  # A thread is free a moment after its work is done.
             pass
         assert [each() for each in kept] == [None] * 20
     finally:

@@ -13,9 +13,11 @@ import tamis
 from tamis import attr
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
-from tamis.matcher import engine_store, ids
+from tamis.matcher import ids
+from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.ids import Ids
-from tests.matcher.small import small_matcher
+from tamis.matcher.matcher import matcher_over
+from tests.matcher.small import small_limits, small_matcher
 
 
 def narrowing(count: int) -> list[Expression]:
@@ -57,12 +59,13 @@ def test_labels_move_while_expressions_wait_to_be_compiled(compiled: int, last: 
 
 
 def test_slots_of_expressions_that_are_never_true_are_reused() -> None:
-    matcher = tamis.Matcher()
+    store = EngineStore()
+    matcher = matcher_over(store)
     matcher.add("stays", "a = 1")
     for number in range(50):
         matcher.add(f"n{number}", "FALSE")
         matcher.remove(f"n{number}")
-    assert len(matcher._store.ids._texts) < 5
+    assert len(store.contents().alive) < 5
     assert matcher.match({"a": 1}) == ["stays"]
 
 
@@ -96,14 +99,14 @@ def test_a_dictionary_made_while_ids_were_added_is_not_kept(monkeypatch: pytest.
     names = Ids()
     slots = np.array([0, 1], np.int32)
     names.add(["a", "b"], slots)
-    made = ids._Dictionary
+    made = ids.IdDictionary
 
     def made_meanwhile(changes: int, encoded: Any) -> Any:
-        monkeypatch.setattr(ids, "_Dictionary", made)
+        monkeypatch.setattr(ids, "IdDictionary", made)
         names.add(["c", "d"], slots + 2)
         return made(changes, encoded)
 
-    monkeypatch.setattr(ids, "_Dictionary", made_meanwhile)
+    monkeypatch.setattr(ids, "IdDictionary", made_meanwhile)
     for slot, name in enumerate("abcd"):
         found = names.names(2)
         assert found is not None
@@ -122,18 +125,17 @@ def test_replacing_by_many_clauses_names_the_subscription_once() -> None:
 
 
 def test_a_sweep_forgets_only_unused_constants() -> None:
-    matcher = small_matcher(swept=16)
+    store = EngineStore(limits=small_limits(swept=16))
+    matcher = matcher_over(store)
     kept = {f"k{i}": tamis.parse(f"s > 'm{i:02}' AND s <> 'q{i}' OR u LIKE '%k{i}%'") for i in range(20)}
     matcher.add_many(kept, kept.values())
     for number in range(400):
         matcher.add("new", f"s = 'v{number}' AND u LIKE '%{number}x%' AND only{number} = 1")
         assert matcher.match({"s": f"v{number}", "u": f"-{number}x", f"only{number}": 1, "z": 1})
         matcher.remove("new")
-    store = matcher._store
-    assert isinstance(store, engine_store.EngineStore)
     assert len(store.dimensions) < 60
     text = next(each for each in store.dimensions if each.attribute == "s")
-    assert len(text._labels) < 100  # type: ignore[attr-defined]
+    assert text.words() < 100
     for event in ({"s": "m05"}, {"s": "m05x"}, {"s": "q7"}, {"s": "zz"}, {"u": "a k11 k3"}, {"s": "v1", "u": "k1"}):
         expected = sorted(name for name, each in kept.items() if matches(each, event))
         assert sorted(matcher.match(event)) == expected
@@ -147,10 +149,9 @@ def test_a_few_plain_expressions_get_the_rows_that_the_compiler_makes(monkeypatc
         attr("s").isin(["x"]) & (attr("a") > 0),
         attr("b").between(1, 7) & (attr("a") != 4),
     ]
-    matcher = tamis.Matcher()
+    store = EngineStore()
+    matcher = matcher_over(store)
     matcher.add_many(range(len(known)), known)
-    store = matcher._store
-    assert isinstance(store, engine_store.EngineStore)
     laid_out, compiled = store.compile(few), store.keyed.compile_any(few)
     for ours, theirs in zip(laid_out.rows[:4], compiled.rows[:4], strict=True):
         np.testing.assert_equal(ours, theirs)

@@ -23,9 +23,10 @@ import tamis
 from tamis import Matcher
 from tamis.engine.limits import Limits
 from tamis.errors import ReentryError, UnknownIdError
-from tamis.kernels import background
+from tamis.kernels.background import begin_thread
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.limits import StoreLimits
+from tamis.matcher.matcher import matcher_over, new_store
 from tests.matcher.small import matcher_with
 
 SIMPLE = "a = {0} AND b < {1}"
@@ -48,11 +49,6 @@ def collecting_often() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-def store_of(matcher: Matcher) -> EngineStore:
-    assert isinstance(matcher._store, EngineStore)
-    return matcher._store
 
 
 def wanted(matcher: Matcher, expressions: dict[Any, str], event: dict[str, Any]) -> list[Any]:
@@ -104,9 +100,9 @@ def test_subscriptions_are_removed_with_their_owners(index: str, shape: str) -> 
 
 
 def test_a_call_that_interrupts_matching_may_match_and_remove() -> None:
-    matcher = Matcher()
+    store = EngineStore()
+    matcher = matcher_over(store)
     matcher.add_many(range(10), ["a = 1"] * 10)
-    store = store_of(matcher)
     with store.gate.lock:
         matcher.remove(3)
         with pytest.raises(UnknownIdError):
@@ -122,7 +118,8 @@ def test_a_call_that_interrupts_matching_may_match_and_remove() -> None:
 
 def test_a_call_that_interrupts_a_change_may_only_remove() -> None:
     for index in ("auto", "scan"):
-        matcher = Matcher(index)
+        store = new_store(index)
+        matcher = matcher_over(store)
         matcher.add_many(range(10), ["a = 1"] * 10)
         calls: list[Callable[[], Any]] = [
             partial(matcher.match, {"a": 1}),
@@ -138,7 +135,7 @@ def test_a_call_that_interrupts_a_change_may_only_remove() -> None:
             matcher.ids,
             matcher.stats,
         ]
-        with matcher._store.lock:
+        with store.lock:
             for call in calls:
                 with pytest.raises(ReentryError):
                     call()
@@ -158,14 +155,14 @@ def test_iterables_of_subscriptions_may_use_the_matcher() -> None:
 
 
 def test_a_reader_may_read_again_while_a_writer_waits() -> None:
-    matcher = Matcher()
+    store = EngineStore()
+    matcher, gate = matcher_over(store), store.gate
     matcher.add("x", "a = 1")
     matcher.match({"a": 1})
-    gate = store_of(matcher).gate
     with gate.reading():
         writer = threading.Thread(target=lambda: matcher.add_many(["y"], ["new = 'constant'"]), daemon=True)
         writer.start()
-        while not gate._writers:
+        while not gate.writers:
             pass
         assert matcher.match_batch([{"a": 1}]).num_rows == 1
         assert matcher.match({"a": 1}) == ["x"]
@@ -387,50 +384,58 @@ def test_an_interrupt_while_a_subscription_that_is_never_true_is_replaced(interr
     assert len(interrupts) > 20
 
 
-def returns_at_once(call: Callable[[], Any]) -> bool:
+def begin_other_thread(labour: Callable[[], None]) -> bool:
+    """Call a function in a thread that Tamis did not start."""
+    threading.Thread(target=labour, daemon=True).start()
+    return True
+
+
+def returns_at_once(call: Callable[[], Any], begin: Callable[[Callable[[], None]], bool] = begin_other_thread) -> bool:
     """Whether a call in another thread returns without waiting for this thread."""
-    thread = threading.Thread(target=call, daemon=True)
-    thread.start()
-    thread.join(20)
-    return not thread.is_alive()
+    returned = threading.Event()
+
+    def labour() -> None:
+        call()
+        returned.set()
+
+    assert begin(labour)
+    return returned.wait(20)
 
 
 def test_a_finalizer_in_a_thread_of_tamis_does_not_wait() -> None:
-    matcher = Matcher()
+    store = EngineStore()
+    matcher = matcher_over(store)
     matcher.add_many(range(5), ["a = 1"] * 5)
-
-    def finalize() -> None:
-        background._own.is_ours = True
-        matcher.remove(3)
-
-    with matcher._store.lock:  # optimize() holds this lock while it waits for the thread
-        assert returns_at_once(finalize)
-    with store_of(matcher).gate.reading():  # as in match_batch()
-        assert returns_at_once(finalize)
+    with store.lock:  # optimize() holds this lock while it waits for the thread
+        assert returns_at_once(lambda: matcher.remove(3), begin_thread)
+    with store.gate.reading():  # as in match_batch()
+        assert returns_at_once(lambda: matcher.remove(3), begin_thread)
     assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 4]
 
 
 def test_finalizers_of_two_matchers_do_not_wait_for_each_other() -> None:
-    one, other = Matcher(), Matcher()
+    one_store, other_store = EngineStore(), EngineStore()
+    one, other = matcher_over(one_store), matcher_over(other_store)
     for matcher in (one, other):
         matcher.add_many(range(5), ["a = 1"] * 5)
 
     def change_and_finalize() -> None:
-        with other._store.lock:
+        with other_store.lock:
             one.remove(3)
 
-    with one._store.lock:
+    with one_store.lock:
         assert returns_at_once(change_and_finalize)
     assert sorted(one.match({"a": 1})) == [0, 1, 2, 4]
 
 
 def test_a_removal_that_is_interrupted_is_not_forgotten(interrupts: Interrupts) -> None:
-    matcher = Matcher()
+    store = EngineStore()
+    matcher = matcher_over(store)
     matcher.add_many(range(5), ["a = 1"] * 5)
     while True:
-        with matcher._store.lock:
+        with store.lock:
             matcher.remove(3)
-        place = interrupts.interrupt(matcher._store.catch_up)
+        place = interrupts.interrupt(store.catch_up)
         assert 3 not in matcher, place
         if not place:
             break

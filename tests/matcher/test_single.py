@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import tamis
+from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.evaluation import EventPlaces
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.one_event import EventValues, OneEvent
@@ -22,17 +23,21 @@ from tamis.engine import single
 from tamis.engine.limits import USUAL_LIMITS, Limits
 from tamis.engine.matching.thread_scratch import ScratchSizes, SegmentScratch
 from tamis.language.event import flatten
+from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Ids
 from tamis.matcher.limits import StoreLimits
-from tests.matcher.small import matcher_with, small_matcher
+from tamis.matcher.matcher import matcher_over
+from tests.matcher.small import small_matcher
 
 COUNT = 300
 
 
-def matcher_of(texts: bool = False, count: int = COUNT, limits: Limits = USUAL_LIMITS) -> tamis.Matcher:
+def matcher_of(
+    texts: bool = False, count: int = COUNT, limits: Limits = USUAL_LIMITS, store: EngineStore | None = None
+) -> tamis.Matcher:
     """Subscription i is x = i. If i is a multiple of ten, it is x >= i AND y > 0."""
-    matcher = matcher_with(StoreLimits(limits))
+    matcher = matcher_over(EngineStore(limits=StoreLimits(limits)) if store is None else store)
     ids: list[Any] = [f"s{number}" if texts else number for number in range(count)]
     matcher.add_many(ids, [f"x = {number}" if number % 10 else f"x >= {number} AND y > 0" for number in range(count)])
     return matcher
@@ -162,9 +167,9 @@ def test_changes_between_matches() -> None:
 
 
 def test_old_segments_are_freed() -> None:
-    matcher = matcher_of(count=5000)
+    store = EngineStore()
+    matcher = matcher_of(count=5000, store=store)
     matcher.match({"x": 5, "y": 1})
-    store: Any = matcher._store
     lease = store.engine.version.segments[0].lease
     gone = weakref.ref(lease)
     del lease
@@ -244,29 +249,32 @@ def test_names_that_contain_the_separator() -> None:
 def test_an_event_is_packed_again_if_dimensions_got_new_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    matcher = tamis.Matcher()
+    store = EngineStore()
+    matcher = matcher_over(store)
     matcher.add_many([0, 1, 2, 3], ["a = 1", "b = 1", "c = 1", "d = 1"])
     event = {"d": 1, "a": 2}
     for _ in range(3):  # until its form is known
         assert matcher.match(event) == [3]
-    store: Any = matcher._store
-    pack_form, dimensions = OneEvent._pack_form, store.dimensions
-    calls = []
+    pack_known, pack, dimensions = OneEvent.pack_known, OneEvent.pack, store.dimensions
+    calls: list[Any] = []
 
-    def interrupted(room: OneEvent, given: Any, form: Any) -> bool:
-        known = pack_form(room, given, form)
+    def interrupted(room: OneEvent, given: Any, known: Dimensions) -> bool:
+        calls.append(pack_known(room, given, known))
+        for number in range(3):
+            matcher.remove(number)
+        with store.lock:
+            store.keyed.sweep()
+        assert store.dimensions is not dimensions
+        return bool(calls[-1])
+
+    def packed_again(room: OneEvent, given: Any, known: Dimensions, flat: Any) -> int | None:
         calls.append(known)
-        if len(calls) == 1:
-            for number in range(3):
-                matcher.remove(number)
-            with store.lock:
-                store.keyed.sweep()
-            assert store.dimensions is not dimensions
-        return known
+        return pack(room, given, known, flat)
 
-    monkeypatch.setattr(OneEvent, "_pack_form", interrupted)
+    monkeypatch.setattr(OneEvent, "pack_known", interrupted)
+    monkeypatch.setattr(OneEvent, "pack", packed_again)
     assert matcher.match(event) == [3]
-    assert calls == [True, False]  # the second time, the new dimensions have no form yet
+    assert calls == [True, store.dimensions]  # The second time, the event is packed for the new dimensions.
     monkeypatch.undo()
     assert matcher.match(event) == [3]
 

@@ -23,6 +23,8 @@ from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
 from tamis.language.values import Interval
 from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.load import load_store
+from tamis.matcher.matcher import matcher_over
 from tamis.storage import container
 from tests.random_cases import RandomCases
 
@@ -39,11 +41,6 @@ def reloaded(matcher: tamis.Matcher, path: Path, mmap: bool = True) -> tamis.Mat
     return tamis.load(path, mmap=mmap)
 
 
-def store_of(matcher: tamis.Matcher) -> EngineStore:
-    assert isinstance(matcher._store, EngineStore)
-    return matcher._store
-
-
 def check(matcher: tamis.Matcher, model: Model, events: list[dict[str, Any]]) -> None:
     """Check that the matcher gives the evaluator's answers, for single events and a batch, and has every expression."""
     assert len(matcher) == len(model)
@@ -54,14 +51,15 @@ def check(matcher: tamis.Matcher, model: Model, events: list[dict[str, Any]]) ->
         found[row["event"]].add(row["subscription"])
     assert found == expected
     assert all(identifier in matcher for identifier in model)
-    store = store_of(matcher)
-    assert {each: store.sources.expression(store.ids.slot(each)) for each in model} == model
+    assert {each: matcher[each].expression for each in model} == model
 
 
-def filled(seed: int, count: int, name: Any = int) -> tuple[tamis.Matcher, Model, RandomCases]:
+def filled(
+    seed: int, count: int, name: Any = int, store: EngineStore | None = None
+) -> tuple[tamis.Matcher, Model, RandomCases]:
     cases = RandomCases(seed)
     model = {name(number): cases.expression() for number in range(count)}
-    matcher = tamis.Matcher()
+    matcher = matcher_over(EngineStore() if store is None else store)
     matcher.add_many(model, model.values())
     return matcher, model, cases
 
@@ -79,7 +77,8 @@ def test_expressions_of_every_kind(path: Path, name: Any, mmap: bool) -> None:
 
 @pytest.mark.parametrize(("seed", "name"), [(1, int), (2, "é{}".format)], ids=["int", "str"])
 def test_segments_and_delta_with_the_dead(path: Path, seed: int, name: Any) -> None:
-    matcher, model, cases = filled(seed, 1500, name)
+    store = EngineStore()
+    matcher, model, cases = filled(seed, 1500, name, store)
     for number in range(1500, 1800):
         model[name(number)] = cases.expression()
         matcher.add(name(number), model[name(number)])
@@ -89,7 +88,7 @@ def test_segments_and_delta_with_the_dead(path: Path, seed: int, name: Any) -> N
     for number in range(1, 1800, 50):
         model[name(number)] = cases.expression()
         matcher.replace(name(number), model[name(number)])
-    store_of(matcher).engine.wait()
+    store.engine.wait()
     loaded = reloaded(matcher, path)
     figures = loaded.stats()["index_stats"]
     assert figures["segments"]
@@ -119,7 +118,7 @@ def test_a_loaded_matcher_is_changed_and_saved_again(path: Path, name: Any) -> N
             matcher.add(next(iter(model)), "a = 1")
         with pytest.raises(tamis.IdTypeError):
             matcher.add("x" if name is int else 1, "a = 1")
-    store_of(matcher).engine.optimize()
+    matcher.optimize()
     check(reloaded(matcher, path), model, events)
 
 
@@ -129,7 +128,7 @@ def test_changes_after_loading_reuse_slots(path: Path) -> None:
         matcher.remove(number)
         del model[number]
     loaded = reloaded(matcher, path)
-    store_of(loaded).engine.optimize()
+    loaded.optimize()
     for number in range(5000, 5900):
         model[number] = cases.expression()
         loaded.add(number, model[number])
@@ -222,8 +221,7 @@ def test_tables_in_predicate_form(path: Path) -> None:
     matcher.add_table(pa.table({"id": range(len(rows)), "predicates": pa.array(rows, kind)}))
     matcher.add(100, "price > 3")
     matcher.remove(1)
-    store = store_of(matcher)
-    model = {identifier: store.sources.expression(store.ids.slot(identifier)) for identifier in matcher}
+    model = {identifier: matcher[identifier].expression for identifier in matcher}
     events: list[dict[str, Any]] = [{"price": 5, "genre": "g2"}, {"signed": True}, {"price": 30, "genre": "g1"}, {}]
     loaded = reloaded(matcher, path)
     check(loaded, model, events)
@@ -284,16 +282,19 @@ def test_text_in_a_comment_that_is_not_unicode(path: Path) -> None:
 def test_ids_of_a_snapshot_become_python_objects_when_they_are_needed(path: Path) -> None:
     for name in (int, str):
         matcher, model, cases = filled(6, 1100, name)
-        loaded = reloaded(matcher, path)
+        matcher.save(path)
+        store = load_store(path)
+        loaded = matcher_over(store)
         event = cases.event()
-        ids = store_of(loaded).ids
         assert len(loaded) == len(model)
         assert set(loaded.match(event)) == set(matcher.match(event))
         assert loaded.match_batch([event] * 3).num_rows == 3 * len(matcher.match(event))
-        assert not {"_slots", "_texts"} & set(vars(ids))
-        for segment in store_of(loaded).engine.version.segments:
+        assert store.ids.are_unread()
+        for segment in store.engine.version.segments:
             assert not segment.body.entry.flags.owndata
             assert not segment.table.predicates.lo.flags.writeable
+        assert next(iter(model)) in loaded
+        assert not store.ids.are_unread()
 
 
 def test_loading_compiles_no_kernel_again(path: Path) -> None:
@@ -452,9 +453,9 @@ def test_other_files(path: Path) -> None:
     container.write(path, {"start": np.arange(3)})
     with pytest.raises(SnapshotError, match="does not hold a matcher: name a file that"):
         tamis.load(path)
-    container.write(path, {}, {"content": "matcher", "content_version": 7})
+    container.write(path, {}, {"content": "matcher", "content_version": 8})
     with pytest.raises(
-        SnapshotError, match="is a matcher of version 7, but this Tamis reads version 6: use a newer Tamis"
+        SnapshotError, match="is a matcher of version 8, but this Tamis reads versions 6 and 7: use a newer Tamis"
     ):
         tamis.load(path)
 

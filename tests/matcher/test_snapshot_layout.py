@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tamis
 from tamis.encoding.expressions.predicate_rows import OPERATORS
-from tamis.matcher.snapshot import CONTENT_VERSION
+from tamis.matcher.snapshot import CONTENT_VERSION, HISTORY_VERSION
 from tamis.storage import container
 from tamis.workload import generate, preset
 
@@ -15,8 +15,9 @@ PINNED = Path(__file__).with_name("snapshot_layout.txt")
 """The version, the operators by their numbers, then the name of every array and the types of its elements; `*` is any number. A
 new operator comes at the end and needs no new version."""
 
-HINT = """The arrays of snapshots have changed, so older files cannot be read any more. Raise CONTENT_VERSION in
-tamis.matcher.snapshot, say so in docs/snapshot-format.md, and write this to tests/matcher/snapshot_layout.txt:
+HINT = """The arrays of snapshots have changed, so older files cannot be read any more. Raise CONTENT_VERSION, or HISTORY_VERSION
+for arrays of a history, in tamis.matcher.snapshot. Say so in docs/snapshot-format.md, and write this to
+tests/matcher/snapshot_layout.txt:
 """
 
 
@@ -46,14 +47,24 @@ def saved_table(folder: Path) -> Path:
     return path
 
 
+def saved_history(folder: Path) -> Path:
+    """A matcher with a history."""
+    matcher: tamis.Matcher[str] = tamis.Matcher(history=tamis.History(rows=10))
+    matcher.add("first", "price < 3 AND NOT EXISTS (SELECT 1 FROM history h WHERE h.author = author)")
+    matcher.match({"price": 2, "author": "Verne"})
+    path = folder / "history.tamis"
+    matcher.save(path)
+    return path
+
+
 def test_the_layout_of_a_version(tmp_path: Path) -> None:
     arrays: dict[str, set[str]] = {}
-    for opened in (container.open(saved(tmp_path)), container.open(saved_table(tmp_path))):
+    for opened in map(container.open, (saved(tmp_path), saved_table(tmp_path), saved_history(tmp_path))):
         for name in opened.names:
             arrays.setdefault(re.sub(r"/\d+/", "/*/", name), set()).add(str(opened.array(name).dtype))
     operators = f"operators {', '.join(OPERATORS)}"
     lines = [
-        f"version {CONTENT_VERSION}",
+        f"version {CONTENT_VERSION}, with a history {HISTORY_VERSION}",
         operators,
         *sorted(f"{name} {' or '.join(sorted(types))}" for name, types in arrays.items()),
     ]

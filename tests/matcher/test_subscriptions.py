@@ -17,6 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import tamis
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
+from tamis.language.schema import Schema
+from tamis.matcher.matcher import matcher_over, new_store
 from tests.matcher.small import small_matcher
 from tests.random_cases import RandomCases
 
@@ -228,7 +230,8 @@ class TestReading:
         matcher.add_many([], [])
 
     def test_clearing_keeps_the_schema_and_the_sample(self) -> None:
-        matcher = tamis.Matcher(schema={"a": "number"})
+        store = new_store(schema=Schema.of({"a": "number"}))
+        matcher = matcher_over(store)
         matcher.observe([{"a": number} for number in range(10)])
         matcher.add_many(range(5), [f"a = {number}" for number in range(5)])
         matcher.clear()
@@ -238,10 +241,11 @@ class TestReading:
             matcher.add("x", "b = 1")
         matcher.add("now a text", "a = 1")
         assert matcher.match({"a": 1}) == ["now a text"]
-        assert len(matcher._store.sample) >= 10  # type: ignore[attr-defined]
+        assert len(store.sample) >= 10
 
     def test_repr(self) -> None:
-        matcher = tamis.Matcher()
+        store = new_store()
+        matcher = matcher_over(store)
         assert repr(matcher).startswith("<tamis.Matcher: 0 subscriptions, ")
         matcher.add("x", "a = 1")
         matcher.match({"a": 1})
@@ -250,7 +254,7 @@ class TestReading:
         text = repr(matcher)
         assert text.startswith("<tamis.Matcher: 2,001 subscriptions, ")
         assert text.endswith(" kB>")
-        with matcher._store.lock:  # as a debugger may call it during a change
+        with store.lock:  # as a debugger may call it during a change
             assert repr(matcher) == text
 
 
@@ -284,7 +288,7 @@ def test_a_pickle_of_another_version_says_so(monkeypatch: pytest.MonkeyPatch) ->
     matcher = tamis.Matcher()
     matcher.add("x", "a = 1")
     data = pickle.dumps(matcher)
-    monkeypatch.setattr("tamis.matcher.snapshot.CONTENT_VERSION", 7)
+    monkeypatch.setattr("tamis.matcher.snapshot.CONTENT_VERSION", 8)
     with pytest.raises(tamis.SnapshotError, match="a pickled matcher: is a matcher of version 6"):
         pickle.loads(data)
 

@@ -20,15 +20,18 @@ from tamis.encoding.expressions.conjunctions import canonical
 from tamis.engine import engine
 from tamis.engine.segment import segments_of
 from tamis.language.evaluate import matches
-from tamis.matcher import clauses, engine_store
-from tests.matcher.small import small_matcher
+from tamis.matcher import clauses
+from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.matcher import matcher_over
+from tests.matcher.small import matcher_with, small_limits
 from tests.random_cases import RandomCases
 
 PAIRS = 40
+MERGE_OFTEN = small_limits(delta_rows=16, swept=32)
 
 
 def matcher_that_merges_often() -> tamis.Matcher[Any]:
-    return small_matcher(delta_rows=16, swept=32)
+    return matcher_with(MERGE_OFTEN)
 
 
 def in_threads(work: Callable[[], None], readers: list[Callable[[], None]]) -> None:
@@ -81,11 +84,10 @@ def test_each_result_is_true_for_one_moment(
 ) -> None:
     # Little room, so that labels move.
     monkeypatch.setattr(dimension, "Labels", lambda first, _: labels.Labels(first, first + 256))
-    matcher = matcher_that_merges_often()
+    store = EngineStore(limits=MERGE_OFTEN)
+    matcher = matcher_over(store)
     matcher.add_many([f"p{pair}" for pair in range(PAIRS)], [side(pair, 0) for pair in range(PAIRS)])
     results = [0]
-    store = matcher._store
-    assert isinstance(store, engine_store.EngineStore)
 
     def write() -> None:
         chance = random.Random(5)
@@ -205,7 +207,8 @@ def test_removed_at_once_and_added_at_once() -> None:
 
 @pytest.mark.parametrize("occasion", ["adding a table", "labels that move", "a sweep", "optimize"])
 def test_matching_does_not_wait_for_compiling_and_building(occasion: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    matcher = matcher_that_merges_often()
+    store = EngineStore(limits=MERGE_OFTEN)
+    matcher = matcher_over(store)
     matcher.add_many(range(2000), [f"a{number // 50} = {number}" for number in range(2000)])
     matcher.add(5000, "name IN ('m', 'n')")
     assert matcher.match({"name": "m"}) == [5000]
@@ -233,8 +236,7 @@ def test_matching_does_not_wait_for_compiling_and_building(occasion: str, monkey
     elif occasion == "labels that move":
         for length in range(1, 80):  # each constant is between the last two, alternately above and below
             matcher.add_many([6000 + length], [f"name = 'm{('bd' * length)[:length]}c'"])
-        assert isinstance(matcher._store, engine_store.EngineStore)
-        assert matcher._store.keyed.moves > 0
+        assert store.keyed.moves > 0
     elif occasion == "a sweep":
         for number in range(1990):
             matcher.remove(number)

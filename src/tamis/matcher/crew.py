@@ -28,14 +28,14 @@ _LAST = 8
 """The smallest part is a thread's share divided by this number. Smaller parts cost more time than they save."""
 
 
-class _Shift:
+class Shift:
     """The work of one thread for a crew, unless it is called off before it begins."""
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
         self._log: deque[bool] = deque()
         """The first entry decides: True if a thread began, False if the shift was called off."""
-        self._is_done = False
+        self.is_done = False
         self._work = _thread.allocate_lock()
         """Held until the work is done."""
         self._work.acquire()
@@ -47,7 +47,7 @@ class _Shift:
                 labour()
             except BaseException as error:
                 self.error = error
-            self._is_done = True
+            self.is_done = True
             self._work.release()
 
     def has_begun(self) -> bool:
@@ -57,17 +57,19 @@ class _Shift:
 
     def wait(self) -> None:
         """Wait until the work is done. An interrupt may leave the lock held, so a second call does not take the lock."""
-        if not self._is_done:
+        if not self.is_done:
             with self._work:
                 pass
 
 
-_Work = tuple[_Shift, Callable[[], None]]
+_Work = tuple[Shift, Callable[[], None]]
 
 
 class _Pool:
-    """Threads that wait for work. All that they share is made in C: an interrupt in the middle of Python's own pool, futures or
-    conditions makes them wait for ever, and Python with them when it ends.
+    """Threads that wait for work.
+
+    All that they share is made in C. An interrupt in the middle of Python's own pool, futures or conditions makes threads wait
+    for ever, and Python waits for these threads when it ends.
     """
 
     def __init__(self) -> None:
@@ -76,23 +78,23 @@ class _Pool:
     def forget(self) -> None:
         """Threads do not survive a fork."""
         self._waiting: SimpleQueue[_Work | None] = SimpleQueue()
-        self._free: deque[None] = deque()
+        self.free: deque[None] = deque()
         """One item for each free thread."""
 
     def stop(self) -> None:
         """Let all threads end after their present work."""
         self._waiting.put(None)
 
-    def begin(self, labour: Callable[[], None]) -> _Shift | None:
+    def begin(self, labour: Callable[[], None]) -> Shift | None:
         """Let a thread labour; None if the system has no more threads."""
         if is_stopping():
             return None
         try:
-            self._free.pop()
+            self.free.pop()
         except IndexError:
-            if not begin_thread(functools.partial(_serve, self._waiting, self._free)):
+            if not begin_thread(functools.partial(_serve, self._waiting, self.free)):
                 return None
-        shift = _Shift()
+        shift = Shift()
         self._waiting.put((shift, labour))
         return shift
 
@@ -106,10 +108,10 @@ def _serve(waiting: SimpleQueue[_Work | None], free: deque[None]) -> None:
     waiting.put(None)  # for the next
 
 
-_pool = _Pool()
-wake_with(_pool.stop)
+pool = _Pool()
+wake_with(pool.stop)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.forget)
+    os.register_at_fork(after_in_child=pool.forget)
 
 
 class Crew(Generic[T, R]):
@@ -127,7 +129,8 @@ class Crew(Generic[T, R]):
         self._waiting: SimpleQueue[tuple[int, T] | None] = SimpleQueue()
         """None is the last item. A thread that takes it puts it back for the others."""
         self._results: dict[int, R] = {}
-        self._shifts: list[_Shift] = []
+        self.shifts: list[Shift] = []
+        """The work of the other threads."""
 
     def __enter__(self) -> Crew[T, R]:
         return self
@@ -155,8 +158,8 @@ class Crew(Generic[T, R]):
         self._errors()
 
     def _begin(self, helpers: int) -> None:
-        while len(self._shifts) < helpers and (shift := _pool.begin(self._labour)) is not None:
-            self._shifts.append(shift)
+        while len(self.shifts) < helpers and (shift := pool.begin(self._labour)) is not None:
+            self.shifts.append(shift)
 
     def _labour(self) -> None:
         try:
@@ -185,7 +188,7 @@ class Crew(Generic[T, R]):
 
     def _errors(self) -> list[BaseException]:
         """The errors of the other threads. A thread that was too busy to begin is not waited for."""
-        started = [shift for shift in self._shifts if shift.has_begun()]
+        started = [shift for shift in self.shifts if shift.has_begun()]
         for shift in started:
             shift.wait()
         return [shift.error for shift in started if shift.error is not None]

@@ -60,6 +60,10 @@ class EngineMatching(Store[ClauseRows]):
     def dimensions(self) -> Dimensions:
         return self.keyed.dimensions
 
+    def asked(self) -> set[str]:
+        """The attributes that subscriptions ask about, also some that were removed of late."""
+        return set(self.dimensions.by_attribute)
+
     def is_inside(self) -> bool:
         return self.is_changing() or self.keyed.is_inside()
 
@@ -155,6 +159,9 @@ class EngineMatching(Store[ClauseRows]):
 
         return self._matched(encoded, events, by_one, threads, k, then)
 
+    def _took_version(self) -> None:
+        """Called when a batch has taken the version that it is matched with."""
+
     def _matched(
         self,
         encoded: Callable[[], Iterator[Encoded]],
@@ -181,6 +188,7 @@ class EngineMatching(Store[ClauseRows]):
             with self.gate.reading():
                 version, ids, weights, dimensions = self.engine.version, self.ids, self._weights, len(self.dimensions)
                 names = ids.names_at_hand()
+                self._took_version()
                 for parts, of_these in encoded():
                     rows = list(itertools.accumulate((len(part.start) - 1 for part in parts), initial=row))
                     for at in largest_first([len(part.start) for part in parts]):

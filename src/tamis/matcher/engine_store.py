@@ -24,12 +24,10 @@ from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows
 from tamis.matcher.engine_matching import EngineMatching
 from tamis.matcher.expression_store import ExpressionBlock, Sources
+from tamis.matcher.history_snapshot import HistoryContents
 from tamis.matcher.ids import Id, Ids, StoredIds
 from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.plan import Plan, plan_of
-
-_MOST_PENDING = 256
-"""The most subscriptions, added one by one, that wait to be compiled together."""
 
 
 class Contents(NamedTuple):
@@ -45,6 +43,8 @@ class Contents(NamedTuple):
     weights: F64s
     dimensions: pa.Table
     sources: Sources
+    history: HistoryContents | None = None
+    """None if the store keeps no earlier events."""
 
 
 class EngineStore(EngineMatching):
@@ -54,6 +54,7 @@ class EngineStore(EngineMatching):
 
     def __init__(self, schema: Schema | None = None, limits: StoreLimits = USUAL_STORE_LIMITS) -> None:
         super().__init__(schema, limits)
+        self._most_pending = limits.pending_in_engine
         self._reset()
 
     def _reset(self) -> None:
@@ -103,7 +104,7 @@ class EngineStore(EngineMatching):
             self.ids.discard(identifier)
             self._withdraw(np.array([slot], np.int32))
             raise
-        if len(self._pending) >= _MOST_PENDING:
+        if len(self._pending) >= self._most_pending:
             self.flush()
 
     def _withdraw(self, slots: I32s) -> None:
@@ -235,21 +236,24 @@ class EngineStore(EngineMatching):
     def contents(self) -> Contents:
         """The present contents. Later changes do not change them."""
         with self.changing():
-            self.flush()
-            slots = self.ids.slots()
-            alive = np.zeros(len(self._weights), np.bool_)
-            alive[slots] = True
-            segments, rows = frozen(self.engine.version, alive)
-            return Contents(
-                segments,
-                rows,
-                alive,
-                self.ids.by_slot(),
-                slots,
-                self._weights.view().copy(),
-                self.dimensions.state(),
-                self.sources.copied(),
-            )
+            return self._contents()
+
+    def _contents(self) -> Contents:
+        self.flush()
+        slots = self.ids.slots()
+        alive = np.zeros(len(self._weights), np.bool_)
+        alive[slots] = True
+        segments, rows = frozen(self.engine.version, alive)
+        return Contents(
+            segments,
+            rows,
+            alive,
+            self.ids.by_slot(),
+            slots,
+            self._weights.view().copy(),
+            self.dimensions.state(),
+            self.sources.copied(),
+        )
 
     def restore(self, contents: Contents) -> None:
         """Begin with the contents of another store."""

@@ -13,8 +13,9 @@ from tamis.language.schema import Schema
 class ExpressionReader:
     """Reads expressions for a matcher, and checks them against its schema, if it has one."""
 
-    def __init__(self, schema: Schema | None) -> None:
+    def __init__(self, schema: Schema | None, *, keeps_history: bool = False) -> None:
         self.schema = schema
+        self._keeps_history = keeps_history
 
     def read(self, given: Any) -> Expression:
         """The expression of SQL text, of the JSON form, or of the builder.
@@ -29,16 +30,17 @@ class ExpressionReader:
         return read
 
     def check(self, expression: Expression) -> None:
-        """Refuse an expression that needs earlier events, or that does not keep to the schema.
+        """Refuse an expression that needs earlier events if there are none, or that does not keep to the schema.
 
         Raises
         ------
         ExpressionError
         """
-        if expression.needs_history():
+        if not self._keeps_history and expression.needs_history():
             raise HistoryError(
-                "ANY, ALL and EXISTS compare with earlier events, but a Matcher keeps none. "
-                "Hint: tamis.evaluate(expression, event, history) takes the earlier events as a list"
+                "ANY, ALL and EXISTS compare with earlier events, but none are kept here. "
+                "Hint: Matcher(history=tamis.History(rows=10_000)) keeps them, as tamis.open(folder, history=...) does, and "
+                "tamis.evaluate(expression, event, history) takes them as a list"
             )
         if self.schema is not None:
             self.schema.check(expression)

@@ -41,6 +41,10 @@ class FrozenMatcher:
         opened = open_snapshot(container.open(path, mmap=True))
         if opened.meta["ids"] != "int":
             raise SnapshotError("has subscriptions whose ids are not integers", path=opened.path)
+        if "history" in opened.meta:
+            raise SnapshotError(
+                "has a history, and many processes cannot share one. Hint: tamis.load", path=opened.path
+            )
         schema = opened.meta["schema"]
         self._schema = None if schema is None else Schema.of(schema)
         self._dimensions = Dimensions()

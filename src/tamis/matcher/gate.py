@@ -26,12 +26,12 @@ class Gate:
         self._changed = threading.Condition(self.lock)
         self._readers: dict[int, int] = {}
         """Thread that reads -> number of its calls of `reading` inside of each other."""
-        self._writers: set[int] = set()
+        self.writers: set[int] = set()
         """Threads that change the data, or wait to change it."""
 
     def is_writer(self) -> bool:
         """Whether the calling thread is changing the data."""
-        return self._is_held() and threading.get_ident() in self._writers
+        return self._is_held() and threading.get_ident() in self.writers
 
     def is_inside(self) -> bool:
         """Whether the calling thread is reading or changing the data."""
@@ -45,7 +45,7 @@ class Gate:
         before = self._readers.get(reader, 0)
         try:
             with self.lock:
-                while self._writers and not before:
+                while self.writers and not before:
                     self._changed.wait()
                 self._readers[reader] = before + 1
             yield
@@ -62,7 +62,7 @@ class Gate:
         with self.lock:
             inside = self.changes & 1  # 1 inside of another change by the same thread, which ends both.
             try:
-                self._writers.add(writer)
+                self.writers.add(writer)
                 while self._readers:
                     self._changed.wait()
                 self.changes |= 1
@@ -70,5 +70,5 @@ class Gate:
             finally:
                 if not inside:
                     self.changes += self.changes & 1
-                    self._writers.discard(writer)
+                    self.writers.discard(writer)
                 self._changed.notify_all()

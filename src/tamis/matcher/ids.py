@@ -63,7 +63,7 @@ class StoredIds:
         return texts
 
 
-class _Dictionary:
+class IdDictionary:
     """The ids of all slots, each once: a free slot may still have an id that another slot has now.
 
     Any thread may make it while another thread adds ids. It is valid while `changes` is the number from before.
@@ -104,7 +104,7 @@ class Ids:
         """The type of the ids; None while there are none."""
         self._stored = stored
         self._numbers = GrowingArray(np.int64)
-        self._dictionary: _Dictionary | None = None
+        self._dictionary: IdDictionary | None = None
         self._changes = 0
         """Counts changes of texts, each after it is done."""
         if stored is None:
@@ -123,6 +123,10 @@ class Ids:
     def _texts(self) -> list[str]:
         assert self._stored is not None
         return self._stored.texts()
+
+    def are_unread(self) -> bool:
+        """Whether all ids are those of a snapshot, and no list or dictionary of them was made yet."""
+        return self._stored is not None and not {"_slots", "_texts"} & vars(self).keys()
 
     def __len__(self) -> int:
         if self._stored is not None and "_slots" not in vars(self):
@@ -320,7 +324,7 @@ class Ids:
         at_hand, changes = self.names_at_hand(), self._changes
         if at_hand is not None or self._few * count < self._room():
             return at_hand
-        dictionary = self._dictionary = _Dictionary(changes, self._all_texts().dictionary_encode())
+        dictionary = self._dictionary = IdDictionary(changes, self._all_texts().dictionary_encode())
         return Names(dictionary.places, dictionary.names)
 
     def _all_texts(self) -> pa.Array:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tamis.earlier.block_summary import BLOCK
+from tamis.earlier.shelf import FEW
 from tamis.engine.limits import USUAL_LIMITS, Limits
 
 
@@ -16,12 +18,22 @@ class StoreLimits(NamedTuple):
     fewest_to_sweep: int = 256
     """Removed subscriptions from which on the store of an index may be swept."""
     share_bytes: int = 1 << 19
-    """Bytes of a table that are worth a thread of their own to encode: two shares of 0.2 MB took 1.3 times as long as one thread,
-    two of 0.9 MB took 0.7 times as long."""
+    """Bytes of a table that are worth a thread of their own to encode. Two threads with 0.2 MB each took 1.3 times as long as one
+    thread. With 0.9 MB each, they took 0.7 times as long."""
     events_at_once: int = 4096
     """Events that `match_iter` matches at a time."""
     ids_per_lookup: int = 4
     """Ids that can be laid out in the time that finding one id for a result takes."""
+    pending_in_engine: int = 256
+    """The most subscriptions, added one by one, that wait to be compiled together."""
+    pending_in_index: int = 4096
+    """The same in the store of an index, which inserts many conjunctions together faster than one by one."""
+    scanned_history: int = FEW
+    """Earlier events of one key that are gathered anew for each event that asks about them."""
+    history_block: int = BLOCK
+    """Earlier events of a block, which has a summary."""
+    history_stretch: int = 32
+    """Rows of a batch that are worth deciding their joins together."""
 
 
 USUAL_STORE_LIMITS = StoreLimits()

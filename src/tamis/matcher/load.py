@@ -7,6 +7,7 @@ from typing import Any
 
 from tamis.language.schema import Schema
 from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.history_store import store_of
 from tamis.matcher.matcher import Matcher, matcher_over
 from tamis.matcher.snapshot import open_snapshot, read_contents
 from tamis.storage import container
@@ -40,8 +41,16 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Matcher[Any]:
     >>> load(path).match({"price": 12})
     ['ann']
     """
+    return matcher_over(load_store(path, mmap))
+
+
+def load_store(path: str | os.PathLike[str], mmap: bool = True) -> EngineStore:
+    """The store of a matcher that was saved to a file.
+
+    Raises
+    ------
+    SnapshotError
+    """
     opened = open_snapshot(container.open(path, mmap=mmap))
     schema = opened.meta["schema"]
-    store = EngineStore(None if schema is None else Schema.of(schema))
-    store.restore(read_contents(opened))
-    return matcher_over(store)
+    return store_of(read_contents(opened), None if schema is None else Schema.of(schema))

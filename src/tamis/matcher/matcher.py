@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.errors import CapabilityError, EventError
+from tamis.earlier.history import History
+from tamis.errors import CapabilityError, EventError, OptionError, shortened
 from tamis.kernels.numbers import Bools, I64s
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.explain import Explanation, explain
@@ -18,6 +19,7 @@ from tamis.language.values import is_iterable
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.event_input import arrow_errors, checked_names, read_events, rows_counted_from
 from tamis.matcher.expression_reader import ExpressionReader
+from tamis.matcher.history_store import HistoryStore
 from tamis.matcher.ids import IdT, plain_id
 from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.naming import Named, named_at_hand, named_in_pieces, table_of
@@ -42,9 +44,12 @@ class Matcher(Subscriptions[IdT]):
         The name of an index, see `tamis.indexes()`. ``"auto"`` is the engine, the fastest index of Tamis.
     schema : Schema, mapping or pyarrow.Schema, optional
         The attributes and their kinds. With a schema, an expression on an unknown attribute or with a literal of the
-        wrong kind is an error, and so is an event with a value of the wrong kind.
+        wrong kind is an error. So is an event with a value of the wrong kind.
     options : mapping, optional
         Options of the index by name. The engine has none.
+    history : History, optional
+        Which earlier events to retain. Subscriptions may then compare an event with earlier events, by ANY, ALL and EXISTS.
+        Every event that is matched becomes an earlier event of the next one. Only the engine takes a history.
 
     Examples
     --------
@@ -54,12 +59,19 @@ class Matcher(Subscriptions[IdT]):
     ['cheap-classics']
     """
 
-    def __init__(self, index: str = "auto", schema: Any = None, options: Mapping[str, Any] | None = None) -> None:
-        self._use(new_store(index, None if schema is None else Schema.of(schema), options))
+    def __init__(
+        self,
+        index: str = "auto",
+        schema: Any = None,
+        options: Mapping[str, Any] | None = None,
+        *,
+        history: History | None = None,
+    ) -> None:
+        self._use(new_store(index, None if schema is None else Schema.of(schema), options, history=history))
 
     def _use(self, store: Store[Any]) -> None:
         self._store, self._schema = store, store.schema
-        self._reader = ExpressionReader(store.schema)
+        self._reader = ExpressionReader(store.schema, keeps_history=store.keeps_history)
 
     @property
     def schema(self) -> Schema | None:
@@ -199,13 +211,15 @@ class Matcher(Subscriptions[IdT]):
     def explain(self, id: IdT, event: Any) -> Explanation:
         """Explain why an event satisfies a subscription or not: the truth of every part, and the event's values.
 
+        With a history, the event is compared with the events that are retained now. It is not retained itself.
+
         Raises
         ------
         UnknownIdError, IdTypeError, EventError
         """
         with self._store.changing():
             expression = self._store.sources.expression(self._store.ids.slot(id))
-        return explain(expression, event)
+        return explain(expression, event, self._store.earlier(event))
 
     def observe(self, events: Any) -> None:
         """Learn from events how frequent values are, without matching them.
@@ -262,7 +276,7 @@ class Matcher(Subscriptions[IdT]):
         """Write the matcher to a file, which `tamis.load` opens in less than a second.
 
         The file appears when it is complete and safe on disk. It replaces an older file in one step. Other threads may match
-        and change the matcher meanwhile. The file has the subscriptions of the moment when `save` was called.
+        and change the matcher meanwhile. The file has the subscriptions and the history of the moment when `save` was called.
 
         Raises
         ------
@@ -302,8 +316,9 @@ def new_store(
     schema: Schema | None = None,
     options: Mapping[str, Any] | None = None,
     limits: StoreLimits = USUAL_STORE_LIMITS,
+    history: History | None = None,
 ) -> EngineStore | PaperStore:
-    """An empty store over an index.
+    """An empty store over an index, and over earlier events if there is a history.
 
     Raises
     ------
@@ -311,6 +326,16 @@ def new_store(
     """
     chosen = find_index(index)
     read = (Options if chosen is None else chosen.options_type).read({} if options is None else options, index)
+    if history is not None:
+        if not isinstance(history, History):
+            raise OptionError(
+                f"history must be a tamis.History, not {shortened(history)}. Hint: tamis.History(rows=10_000)"
+            )
+        if chosen is not None:
+            raise OptionError(
+                f"the index {index!r} cannot keep earlier events. Hint: Matcher(history=...) without index"
+            )
+        return HistoryStore(history, schema, limits)
     return EngineStore(schema, limits) if chosen is None else PaperStore(chosen, read, schema, limits)
 
 

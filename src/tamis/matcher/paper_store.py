@@ -44,10 +44,6 @@ from tamis.papers.interface import Index
 from tamis.papers.options import Options
 from tamis.papers.owners import NO_PROGRAM, Owners, verify
 
-_MOST_PENDING = 4096
-"""The most subscriptions, added one by one, that wait to be compiled together. There are more than in the store of the engine: an
-index inserts many conjunctions together faster than one by one."""
-
 
 class Clauses(NamedTuple):
     """The clauses of new subscriptions."""
@@ -82,6 +78,7 @@ class PaperStore(Store[Clauses]):
         limits: StoreLimits = USUAL_STORE_LIMITS,
     ) -> None:
         super().__init__(schema, limits)
+        self._most_pending = limits.pending_in_index
         self._index_type = index_type.variant(options)
         self.options = options
         self.sample = Sample()
@@ -179,7 +176,7 @@ class PaperStore(Store[Clauses]):
         self._weights.append(weight)
         self._slots += 1
         self._pending.append(expression)
-        if len(self._pending) >= _MOST_PENDING:
+        if len(self._pending) >= self._most_pending:
             self.flush()
 
     def flush(self) -> None:

@@ -9,6 +9,7 @@ from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.expression_store import GivenExpressions
+from tamis.matcher.history_store import store_of
 from tamis.matcher.ids import Id
 from tamis.matcher.limits import StoreLimits
 from tamis.matcher.paper_store import PaperStore
@@ -57,9 +58,7 @@ def unpickled(given: PickledEngine | PickledIndex, schema: Schema | None) -> Sto
         If another version of Tamis pickled the store.
     """
     if isinstance(given, PickledEngine):
-        engine = EngineStore(schema, given.limits)
-        engine.restore(contents_of_bytes(given.snapshot))
-        return engine
+        return store_of(contents_of_bytes(given.snapshot), schema, given.limits)
     index = find_index(given.name)
     assert index is not None
     store = PaperStore(index, given.options, schema, given.limits)

@@ -7,6 +7,7 @@
     sources/block, row         by slot: where its expression is
     sources/texts              block 0: a column of SQL text
     sources/tables/0/...       block 1, 2, ...: tables in predicate form, taken apart
+    history/...                the history's, if there is one, see `history_snapshot`
 
 What matching needs is checked when the file is opened. Expressions are checked and read when one is first asked for.
 """
@@ -30,6 +31,7 @@ from tamis.language.schema import Schema
 from tamis.language.values import Kind
 from tamis.matcher.engine_store import Contents
 from tamis.matcher.expression_store import ClosedBlock, ExpressionBlock, Sources, TableRows, TextColumn
+from tamis.matcher.history_snapshot import history_arrays, history_meta, read_history
 from tamis.storage import container
 from tamis.storage.container import Container
 from tamis.storage.layout import Json
@@ -38,6 +40,8 @@ from tamis.storage.tables import COLUMN, to_bytes
 _CONTENT = "matcher"
 CONTENT_VERSION = 6
 """The version of the arrays of a matcher. A test pins their names and types to it."""
+HISTORY_VERSION = 7
+"""The version of a matcher with a history. A Tamis that knows no history must not match with its constant parts alone."""
 _IN_MEMORY = "a pickled matcher"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -85,13 +89,16 @@ def _laid_out(contents: Contents, schema: Schema | None) -> tuple[Arrays, dict[s
         kinds.append([str(values.kind) for values in table.values])
     meta: dict[str, Json] = {
         "content": _CONTENT,
-        "content_version": CONTENT_VERSION,
+        "content_version": CONTENT_VERSION if contents.history is None else HISTORY_VERSION,
         "subscriptions": int(np.count_nonzero(contents.alive)),
         "segments": segments,
         "ids": _type_of(contents.ids),
         "tables": kinds,
         "schema": None if schema is None else dict(schema.to_dict()),
     }
+    if contents.history is not None:
+        arrays.update(history_arrays(contents.history))
+        meta["history"] = history_meta(contents.history)
     return arrays, meta
 
 
@@ -107,9 +114,9 @@ def open_snapshot(opened: Container) -> Container:
             "does not hold a matcher: name a file that Matcher.save or `tamis build` wrote", path=opened.path
         )
     version = opened.meta.get("content_version")
-    if version != CONTENT_VERSION:
-        message = f"is a matcher of version {version}, but this Tamis reads version {CONTENT_VERSION}: "
-        message += "use a newer Tamis" if isinstance(version, int) and version > CONTENT_VERSION else "build it again"
+    if version not in (CONTENT_VERSION, HISTORY_VERSION):
+        message = f"is a matcher of version {version}, but this Tamis reads versions {CONTENT_VERSION} and {HISTORY_VERSION}: "
+        message += "use a newer Tamis" if isinstance(version, int) and version > HISTORY_VERSION else "build it again"
         raise SnapshotError(message, path=opened.path)
     return opened
 
@@ -131,6 +138,7 @@ def read_contents(opened: Container) -> Contents:
         opened.array("weights"),
         opened.table("dimensions"),
         _read_sources(opened),
+        read_history(opened),
     )
 
 

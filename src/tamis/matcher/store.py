@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from weakref import WeakSet
 
 import numpy.typing as npt
@@ -57,6 +57,8 @@ class Store(ABC, Generic[ClausesT]):
 
     ids: Ids
     sources: Sources
+    keeps_history: ClassVar[bool] = False
+    """Whether subscriptions may ask about earlier events."""
 
     def __init__(self, schema: Schema | None, limits: StoreLimits) -> None:
         self.schema = schema
@@ -214,6 +216,10 @@ class Store(ABC, Generic[ClausesT]):
     @abstractmethod
     def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         """The same for a table of events."""
+
+    def earlier(self, event: Any) -> Sequence[FlatEvent]:
+        """The earlier events that subscriptions would compare an event with now."""
+        return ()
 
     @abstractmethod
     def observe(self, events: list[FlatEvent] | pa.Table) -> None:

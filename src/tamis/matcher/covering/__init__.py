@@ -1,7 +1,7 @@
 """Which of many subscriptions are identical, covered by others, or never true.
 
 report      `find_covering`, what users call, and the report
-forms       reading subscriptions: groups with the same form, and those that are never true
+forms       reading subscriptions: groups with the same form, and subscriptions that are never true
 search      searching for wider ones
 corners     a clause as an event at the ends of its sets, and an expression that such events satisfy
 ends        the lowest and the highest value of a set

@@ -83,7 +83,7 @@ def _before(key: Any, kind: Kind) -> Scalar | None:
     if not key or key[-1] == "\0":
         return str(key[:-1]) if key else None
     before = ord(key[-1]) - 1
-    # Half a surrogate pair is no character: what comes before U+E000 is U+D7FF.
+    # Half a surrogate pair is not a character: U+D7FF comes before U+E000.
     return str(key[:-1]) + chr(0xD7FF if before == 0xDFFF else before) + _LAST_CHARACTER
 
 

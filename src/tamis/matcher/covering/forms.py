@@ -1,4 +1,4 @@
-"""Subscriptions by their forms: identical ones share a form, and those that are never true have none."""
+"""Subscriptions by their forms. Identical subscriptions share a form. Subscriptions that are never true have none."""
 
 from __future__ import annotations
 

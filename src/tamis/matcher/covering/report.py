@@ -104,7 +104,7 @@ def _report(forms: Forms[T], search: Search) -> CoveringReport[T]:
 
 
 def _joined(count: int, same: list[tuple[int, int]]) -> list[int]:
-    """For each form the first of those that it is the same as."""
+    """For each form the first form that it is the same as."""
     first = list(range(count))
 
     def root(number: int) -> int:

@@ -60,7 +60,7 @@ class Search:
     def _searched(
         self, numbers: Sequence[int], matcher: Matcher[int], patterns: Matcher[int], more: int
     ) -> Iterator[int]:
-        """Search for some forms; yields those that have more candidates."""
+        """Search for some forms; yields the forms that have more candidates."""
         # One clause is enough, since a wider form covers each. A narrow clause has few candidates.
         clauses = [self._narrowest(self._forms[number]) for number in numbers]
         events = self._events(clauses, patterns)

@@ -23,7 +23,7 @@ from tamis.language.value_set import Cut, ValueSet
 from tamis.language.values import Kind
 
 _LITERAL = -4.0
-"""The width of a pattern, a missing value, or another condition that is no set."""
+"""The width of a pattern, a missing value, or another condition that is not a set."""
 
 
 class Widths:

@@ -1,0 +1,35 @@
+"""Earlier events: what is retained of them, and what ANY, ALL and EXISTS find there.
+
+history           History: which events are retained                       read this first
+retained          the retained events: which history an event has, and when events leave
+places            keys and times of events
+leaving           the order in which events leave
+event_log         all retained events in order of arrival, and columns of their attributes
+chunks            where the log keeps events: packed bytes, or tables of Arrow
+column            the values of one attribute, in keys
+key_ranges        keys of values, and the ranges of keys that satisfy a comparison
+shelf             the events of one history
+attribute_index   the values of one attribute in one history, in order
+block_summary     summaries of blocks of events: the kernels of attribute_index
+key_chains        chains of events with equal keys
+decisions         the truth of joins for one event
+row_decisions     the truth of a join for many rows of a batch
+flat_text         flat events as JSON text, for files
+join_table        the joins of subscriptions; each distinct one is decided once for an event
+
+The package is not called `history`: `tamis.history` is a public function.
+
+Reference: N. Tatbul, sections 3.2 and 4.2. Departures:
+
+- Truth has three values, as in the reference evaluator. Events that lack the attribute are counted apart. In the paper they are
+  zeros of the document vector, so that one of them makes "for all" false.
+- A subscription may have several joins, under AND, OR and NOT. The paper ORs the profile vectors of its join table, which is
+  right only if each profile has one join.
+- One join needs no document vector: the smallest key, the largest key, or one look-up decides ANY and ALL.
+- EXISTS with several joins takes the events that the most selective index finds, and holds the other comparisons against their
+  columns. Document vectors took longer, see `decisions`.
+- The paper has a B-tree for each attribute. Ours is a column in blocks by arrival. A block gets a summary and an order when a
+  join first needs them. Chains of equal keys answer `=`.
+- In example 5, the prose calls the profile vector 001 a document vector. The column is headed <old,new>, but the operators read
+  new OP old, which is what we implement.
+"""

@@ -1,0 +1,228 @@
+"""Where the log keeps its events: as packed bytes, or as a table of Arrow.
+
+Packed events are written in small groups, in which each name stands once. Python's `marshal` writes numbers, strings and booleans
+in a third of the time of `pickle`, which writes the rest. Groups of 16 take 80 bytes for an event of five attributes, where a
+dictionary takes 600. One event alone would take 120, and twice the time.
+"""
+
+from __future__ import annotations
+
+import marshal
+import pickle
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.earlier.column import Column, Given
+from tamis.encoding.columns import Column as ArrowColumn
+from tamis.encoding.columns import Odd
+from tamis.encoding.events.flat_rows import asked_columns, asked_rows, flat_events
+from tamis.kernels.numbers import I64s
+from tamis.language.event import FlatEvent
+
+LogEvent = dict[str, Given]
+"""A flat event, or one with plain values alone, of which each stands for a tuple of its own."""
+
+_PICKLED = 0x80
+"""The first byte of what pickle writes. Marshal begins a list with another one."""
+_PROTOCOL = 5
+_VERSION = 4
+"""The version of marshal that looks for repetitions."""
+GROUP = 16
+"""Events of a group. To read one of them, all are read."""
+
+
+class Chunk(Protocol):
+    """Some events of the log, in order."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def events(self, rows: Sequence[int], among: Collection[str] | None = None) -> list[FlatEvent]:
+        """Some events in their normal form, perhaps without attributes that are not `among` these."""
+
+    def fill(self, column: Column, numbers: I64s) -> None:
+        """Append the values of all events to a column. These are the numbers of the events."""
+
+    def keep(self, rows: I64s) -> Chunk:
+        """A chunk with only some events, at least one, which shares no memory with what users may change."""
+
+
+def flat_event(event: LogEvent) -> FlatEvent:
+    """An event of the log in its normal form."""
+    return {name: values if isinstance(values, tuple) else (values,) for name, values in event.items()}
+
+
+class ListedEvents:
+    """Events as they came."""
+
+    def __init__(self, events: Sequence[LogEvent]) -> None:
+        self.listed = events
+        self.nbytes = 0
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+    def events(self, rows: Sequence[int], among: Collection[str] | None = None) -> list[FlatEvent]:
+        return [flat_event(self.listed[row]) for row in rows]
+
+    def fill(self, column: Column, numbers: I64s) -> None:
+        name = column.attribute
+        column.append([event.get(name) for event in self.listed], numbers)
+
+    def keep(self, rows: I64s) -> Chunk:
+        whole = len(rows) == len(self.listed)
+        return PackedEvents.of(self.listed if whole else [self.listed[row] for row in rows.tolist()])
+
+
+class LeftEvents:
+    """Events that all left. Only their positions are still there."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.nbytes = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def events(self, rows: Sequence[int], among: Collection[str] | None = None) -> list[FlatEvent]:
+        return [{} for _ in rows]
+
+    def fill(self, column: Column, numbers: I64s) -> None:
+        column.append([None] * self._count, numbers)
+
+    def keep(self, rows: I64s) -> Chunk:
+        return LeftEvents(len(rows))
+
+
+class PackedEvents:
+    """Events as bytes, in groups.
+
+    blob   [16 events][16 events][5 events]      ends   where each group ends
+    """
+
+    def __init__(self, blob: bytes, ends: I64s, count: int) -> None:
+        self._blob, self._ends, self._count = blob, ends, count
+        self.nbytes = len(blob) + ends.nbytes
+
+    @classmethod
+    def of(cls, events: Sequence[LogEvent]) -> PackedEvents:
+        written = [_written(events[at : at + GROUP]) for at in range(0, len(events), GROUP)]
+        return cls(b"".join(written), np.cumsum(list(map(len, written)), dtype=np.int64), len(events))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _group(self, number: int) -> list[LogEvent]:
+        start = int(self._ends[number - 1]) if number else 0
+        return _read(self._blob[start : int(self._ends[number])])
+
+    def _listed(self, rows: Iterable[int]) -> list[LogEvent]:
+        """Some events. Rows ascend."""
+        found, known, group = [], -1, []
+        for row in rows:
+            if row // GROUP != known:
+                known = row // GROUP
+                group = self._group(known)
+            found.append(group[row % GROUP])
+        return found
+
+    def events(self, rows: Sequence[int], among: Collection[str] | None = None) -> list[FlatEvent]:
+        return list(map(flat_event, self._listed(rows)))
+
+    def fill(self, column: Column, numbers: I64s) -> None:
+        name = column.attribute
+        column.append([event.get(name) for event in self._listed(range(self._count))], numbers)
+
+    def keep(self, rows: I64s) -> Chunk:
+        return self if len(rows) == self._count else PackedEvents.of(self._listed(rows.tolist()))
+
+
+def _written(events: Any) -> bytes:
+    try:
+        return marshal.dumps(events, _VERSION)
+    except ValueError:
+        return pickle.dumps(events, _PROTOCOL)
+
+
+def _read(written: bytes) -> list[LogEvent]:
+    events: list[LogEvent]
+    events = pickle.loads(written) if written[0] == _PICKLED else marshal.loads(written)
+    return events
+
+
+class TableEvents:
+    """Rows of a table."""
+
+    def __init__(self, table: pa.Table, *, is_own: bool = False) -> None:
+        self.table = table
+        self._is_own = is_own
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.table.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def events(self, rows: Sequence[int], among: Collection[str] | None = None) -> list[FlatEvent]:
+        if among is not None:
+            return asked_rows(self.table, rows, among)
+        whole = len(rows) == len(self.table)
+        return flat_events(self.table if whole else self.table.take(pa.array(rows, pa.int64())))
+
+    def columns(self, attribute: str) -> list[ArrowColumn]:
+        """The columns of an attribute, one for each kind. An attribute with a wrong value is missing from its event."""
+        right: list[ArrowColumn] = []
+        wrong: list[I64s] = []
+        for found in asked_columns(self.table, [attribute]):
+            if found.attribute != attribute:
+                continue
+            if isinstance(found, Odd):
+                wrong.append(found.rows)
+            else:
+                right.append(found)
+        if wrong:
+            gone = np.concatenate(wrong)
+            right = [_without(each, gone) for each in right]
+        return [each for each in right if len(each.rows)]
+
+    def fill(self, column: Column, numbers: I64s) -> None:
+        column.append_arrow(self.columns(column.attribute), numbers)
+
+    def keep(self, rows: I64s) -> Chunk:
+        if self._is_own and len(rows) == len(self):
+            return self
+        if rows[-1] - rows[0] == len(rows) - 1:
+            table = self.table.slice(int(rows[0]), len(rows))
+        else:
+            table = self.table.take(pa.array(rows))
+        return copied(table)
+
+
+def _without(column: ArrowColumn, gone: I64s) -> ArrowColumn:
+    kept = ~np.isin(column.rows, gone)
+    values = column.values.filter(pa.array(kept)) if isinstance(column.values, pa.Array) else column.values[kept]
+    return column._replace(rows=column.rows[kept], values=values)
+
+
+def copied(table: pa.Table) -> Chunk:
+    """Rows of a table in memory of our own: users may have made theirs from arrays that they write to again."""
+    size = pa.MockOutputStream()
+    try:
+        _write(table, size)
+        # In a buffer that grows, the same takes four times as long.
+        buffer = pa.allocate_buffer(size.size())
+        _write(table, pa.FixedSizeBufferWriter(buffer))
+        return TableEvents(pa.ipc.open_stream(buffer).read_all(), is_own=True)
+    except pa.ArrowException:  # a type that Arrow cannot write
+        return PackedEvents.of(flat_events(table))
+
+
+def _write(table: pa.Table, sink: Any) -> None:
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)

@@ -1,0 +1,234 @@
+"""The truth of joins for one event and its history.
+
+A quantifier with one comparison is answered by an index. EXISTS with several comparisons begins with the index that finds the
+fewest events, and holds the others against the columns of these events. The reference evaluator decides what is left: odd events,
+and conditions that are no ranges, such as LIKE.
+
+Measured alternative: a document vector (a bitmap of pyroaring) for each comparison, then AND. See `benchmarks.history`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.earlier.attribute_index import AttributeIndex, Wanted, holds
+from tamis.earlier.column import Column
+from tamis.earlier.key_ranges import MISSING, ODD, Range, RangesByKind, key_of, satisfying
+from tamis.earlier.shelf import Events
+from tamis.kernels.numbers import Bools, I64s
+from tamis.language.evaluate import Truth, conjunction, disjunction, evaluate_flat
+from tamis.language.event import FlatEvent
+from tamis.language.expression import Predicate
+from tamis.language.joins import Exists, Join, Quantified
+from tamis.language.operators import MIRRORED, Operator, Quantifier
+from tamis.language.values import kind_of
+
+_AT_ONCE = 64
+"""Events that are given to the evaluator together."""
+_FEW = 256
+"""Events that are held against all comparisons in the time that another index takes to count."""
+_ANY_VALUE: Wanted = {}
+
+
+class Condition(NamedTuple):
+    """What a predicate asks of an earlier event, as far as ranges say it. `ranges` is None for IS NULL and IS NOT NULL."""
+
+    attribute: str
+    ranges: RangesByKind | None
+    negated: bool
+
+
+class Conditions(NamedTuple):
+    """The conditions of an EXISTS: those that ranges decide, and whether there are others."""
+
+    ranges: tuple[Condition, ...]
+    are_all: bool
+
+
+class _Test(NamedTuple):
+    """A comparison of EXISTS for one event. `wanted` is None for IS NULL and IS NOT NULL."""
+
+    column: Column
+    wanted: Wanted | None
+    negated: bool
+
+    def holds(self, positions: I64s) -> tuple[Bools, Bools]:
+        """Whether each event satisfies it, and whether it is odd."""
+        if self.wanted is not None:
+            return holds(self.column, positions, self.wanted, negated=self.negated)
+        is_null = self.column.spaces[positions] == MISSING
+        return (~is_null if self.negated else is_null), np.zeros(len(positions), np.bool_)
+
+
+class Decisions:
+    """The truths of joins for one event."""
+
+    def __init__(self, event: FlatEvent, events: Events) -> None:
+        self._event, self._events = event, events
+        self._indexes: dict[str, tuple[AttributeIndex, int]] = {}
+        self._wanted: dict[tuple[str, Operator, str], tuple[Wanted, int]] = {}
+
+    def truth(self, join: Quantified | Exists) -> Truth:
+        """The truth of a join."""
+        if not len(self._events):
+            return isinstance(join, Quantified) and join.quantifier is Quantifier.ALL
+        return self._quantified(join) if isinstance(join, Quantified) else self._exists(join)
+
+    def _index(self, column: Column) -> AttributeIndex:
+        """The index of an attribute. To be asked for after the ranges, which may change the keys of strings."""
+        known = self._indexes.get(column.attribute)
+        if known is None or known[1] != column.changes:
+            known = self._indexes[column.attribute] = self._events.index(column.attribute), column.changes
+        return known[0]
+
+    def _ranges(self, column: Column, attribute: str, operator: Operator) -> Wanted:
+        """The keys y in a column for which `attribute OPERATOR y` holds. The operator is positive."""
+        place = attribute, operator, column.attribute
+        known = self._wanted.get(place)
+        if known is None or known[1] != column.changes:
+            wanted = column.ranges(satisfying(self._event.get(attribute, ()), operator))
+            known = self._wanted[place] = wanted, column.changes
+        return known[0]
+
+    def _quantified(self, join: Quantified) -> Truth:
+        column = self._events.log.column(join.earlier)
+        negated = join.operator is Operator.NE
+        wanted = self._ranges(column, join.attribute, Operator.EQ if negated else join.operator)
+        index = self._index(column)
+        plain = index.truth(join.quantifier, wanted, negated=negated)
+        is_any = join.quantifier is Quantifier.ANY
+        if not index.counts[ODD] or plain is is_any:
+            return plain
+        numbers = self._events.log.numbers(self._events.log_positions(index.odd())).tolist()
+        odd = evaluate_flat(join, self._event, [{join.earlier: column.odd[number]} for number in numbers])
+        return disjunction((plain, odd)) if is_any else conjunction((plain, odd))
+
+    def _some_other(self, join: Exists, test: _Test, wanted: Wanted) -> bool:
+        """Whether some event has a value that is not wanted."""
+        index = self._index(test.column)
+        if index.truth(Quantifier.ANY, wanted, negated=True):
+            return True
+        odd = self._events.log_positions(index.odd()) if index.counts[ODD] else _NOTHING
+        return len(odd) > 0 and evaluate_flat(join, self._event, self._events.log.events(odd)) is True
+
+    def _tests(self, join: Exists, conditions: Conditions) -> list[_Test]:
+        """The comparisons. Reading one of them may change the keys of strings, which makes the keys of others worthless."""
+        while True:
+            tests, changes = [], []
+            for test in self._read(join, conditions):
+                tests.append(test)
+                changes.append(test.column.changes)
+            if changes == [test.column.changes for test in tests]:
+                return tests
+
+    def _read(self, join: Exists, conditions: Conditions) -> Iterator[_Test]:
+        column = self._events.log.column
+        for each in join.joins:
+            negated = each.operator is Operator.NE
+            of = column(each.earlier)
+            yield _Test(of, self._ranges(of, each.attribute, _mirrored(each)), negated)
+        for condition in conditions.ranges:
+            of = column(condition.attribute)
+            yield _Test(of, None if condition.ranges is None else of.ranges(condition.ranges), condition.negated)
+
+    def _exists(self, join: Exists) -> bool:
+        conditions = conditions_of(join)
+        tests = self._tests(join, conditions)
+        if len(tests) == 1 and conditions.are_all and tests[0].negated and tests[0].wanted is not None:
+            return self._some_other(join, tests[0], tests[0].wanted)
+        best, positions = self.candidates(tests, enough=len(tests) == 1 and conditions.are_all)
+        if positions is None:
+            return True
+        if not len(positions):
+            return False
+        positions = self._events.log_positions(positions)
+        doubtful = np.full(len(positions), not conditions.are_all)
+        for test in tests:
+            satisfied, odd = test.holds(positions)
+            if test is not best or odd.any():
+                kept = satisfied | odd
+                positions, doubtful = positions[kept], (doubtful | odd)[kept]
+        if not doubtful.all():
+            return True
+        positions = np.unique(positions)
+        return any(
+            evaluate_flat(join, self._event, self._events.log.events(positions[at : at + _AT_ONCE]))
+            for at in range(0, len(positions), _AT_ONCE)
+        )
+
+    def candidates(self, tests: list[_Test], *, enough: bool = False) -> tuple[_Test | None, I64s | None]:
+        """The test that is true of the fewest events, and the positions of these and of odd events.
+
+        None instead of positions: the test is true of some event, and this is `enough` to know.
+        """
+        best: tuple[int, _Test, AttributeIndex] | None = None
+        # Single keys first: they are looked up. If they find few events, nobody counts the events of longer ranges.
+        for test in sorted(tests, key=_is_long):
+            if best is not None and best[0] <= _FEW and _is_long(test):
+                break
+            if test.wanted is None or test.negated:
+                continue
+            index = self._index(test.column)
+            if enough and any(index.has(space, *each) for space, ranges in test.wanted.items() for each in ranges):
+                return test, None
+            few = None if _is_long(test) else index.few(test.wanted, _FEW)
+            if few is not None:
+                return test, few
+            count = index.count(test.wanted) if len(tests) > 1 or not enough else index.counts[ODD]
+            if best is None or count < best[0]:
+                best = count, test, index
+            if count == 0:
+                break
+        if best is None:
+            return None, self._all()
+        return best[1], best[2].candidates(best[1].wanted or _ANY_VALUE) if best[0] else _NOTHING
+
+    def _all(self) -> I64s:
+        """The positions of all events."""
+        return self._events.positions()
+
+
+_NOTHING = np.zeros(0, np.int64)
+
+
+def _is_long(test: _Test) -> bool:
+    """Whether a test asks for more than some single keys."""
+    return test.wanted is None or any(lo < hi for ranges in test.wanted.values() for lo, hi in ranges)
+
+
+def _mirrored(join: Join) -> Operator:
+    return Operator.EQ if join.operator is Operator.NE else MIRRORED[join.operator]
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def conditions_of(join: Exists) -> Conditions:
+    """What EXISTS asks of earlier events alone."""
+    read = [_condition(each) for each in join.conditions]
+    return Conditions(tuple(each for each in read if each is not None), None not in read)
+
+
+def _condition(predicate: Predicate) -> Condition | None:
+    """What a predicate asks of an earlier event; None if ranges do not say it."""
+    if type(predicate) is not Predicate:  # lower(a) and upper(a)
+        return None
+    name, values = predicate.attribute, predicate.values
+    match predicate.operator:
+        case Operator.IS_NULL | Operator.IS_NOT_NULL:
+            return Condition(name, None, predicate.operator is Operator.IS_NOT_NULL)
+        case Operator.EQ | Operator.NE | Operator.IN:
+            return Condition(name, satisfying(values, Operator.EQ), predicate.operator is Operator.NE)
+        case Operator.NOT_IN if len(set(map(kind_of, values))) == 1:
+            return Condition(name, satisfying(values, Operator.EQ), negated=True)
+        case Operator.LT | Operator.LE | Operator.GT | Operator.GE:
+            return Condition(name, satisfying(values, MIRRORED[predicate.operator]), negated=False)
+        case Operator.BETWEEN | Operator.NOT_BETWEEN:
+            lo, hi = values
+            kind = kind_of(lo)
+            assert kind is not None
+            ranges = {kind: [Range(key_of(lo), key_of(hi))]}
+            return Condition(name, ranges, predicate.operator is Operator.NOT_BETWEEN)
+    return None

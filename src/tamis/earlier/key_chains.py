@@ -1,0 +1,200 @@
+"""Chains of events with equal keys: where the latest event with a key is, and for each event the one before it with its key.
+
+    position   4     5     6     7          table   9 -> 7    12 -> 6    (a hash table with open addressing)
+    key        9     12    12    9
+    before     -1    -1    5     4
+
+An event that leaves as the first of all needs no work: a chain ends where positions are below the first one. So chains serve
+events that leave in order of arrival. The table forgets keys when it is made again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.earlier.column import Column
+from tamis.earlier.key_ranges import MISSING, ODD
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import brief_kernel, inlined
+from tamis.kernels.numbers import I64, U64, I64s
+
+NOBODY = -1
+_SMALLEST = 64
+_FACTOR = U64(0x9E3779B97F4A7C15)
+
+
+class _Table(NamedTuple):
+    keys: I64s
+    spaces: I64s
+    """MISSING where the table is empty."""
+    latest: I64s
+    """The position of the latest event."""
+
+
+@inlined
+def _slot(table: _Table, space: int, key: int) -> int:
+    """The slot of a key, or the empty slot where it would be."""
+    mask = len(table.keys) - 1
+    # Keys of small numbers differ in their highest bits only, so these are mixed in before and after.
+    mixed = U64(key + space)
+    mixed = (mixed ^ (mixed >> U64(32))) * _FACTOR
+    slot: int = I64(mixed ^ (mixed >> U64(32))) & mask
+    while table.spaces[slot] != MISSING and (table.keys[slot] != key or table.spaces[slot] != space):
+        slot = (slot + 1) & mask
+    return slot
+
+
+@brief_kernel
+def enter(table: _Table, before: I64s, spaces: Any, keys: I64s, start: int, end: int, used: int) -> tuple[int, int]:
+    """Enter the events between two positions; returns the next position and the used slots. Stops when half of them are used."""
+    for position in range(start, end):
+        space = I64(spaces[position])
+        before[position] = NOBODY
+        if space in (MISSING, ODD):
+            continue
+        if 2 * used >= len(table.keys):
+            return position, used
+        slot = _slot(table, space, keys[position])
+        if table.spaces[slot] == MISSING:
+            table.spaces[slot], table.keys[slot] = space, keys[position]
+            used += 1
+        else:
+            before[position] = table.latest[slot]
+        table.latest[slot] = position
+    return end, used
+
+
+@brief_kernel
+def latest_of(table: _Table, before: I64s, space: int, key: int, end: int) -> int:
+    slot = _slot(table, space, key)
+    position = table.latest[slot] if table.spaces[slot] != MISSING else NOBODY
+    while position >= end:
+        position = before[position]
+    return position
+
+
+@brief_kernel
+def length(before: I64s, head: int, first: int, most: int) -> int:
+    """The number of events of a chain, but at most `most`."""
+    count = 0
+    while head >= first and count < most:
+        count += 1
+        head = before[head]
+    return count
+
+
+@brief_kernel
+def walk(before: I64s, heads: I64s, firsts: I64s, positions: I64s, owners: I64s) -> int:
+    """Write the positions of all chains, each from its head back to its first, and the chain of each; returns how many there are.
+
+    Writes as far as there is room.
+    """
+    count = 0
+    for chain in range(len(heads)):
+        position = heads[chain]
+        while position >= firsts[chain]:
+            if count < len(positions):
+                positions[count], owners[count] = position, chain
+            count += 1
+            position = before[position]
+    return count
+
+
+@brief_kernel
+def walk_back(table: _Table, before: I64s, space: int, key: int, first: int, end: int, found: I64s) -> int:
+    """Write the positions of a chain between two positions; returns how many, or one more than there is room for."""
+    slot = _slot(table, space, key)
+    position = table.latest[slot] if table.spaces[slot] != MISSING else NOBODY
+    count = 0
+    while position >= first and count <= len(found):
+        if position < end:
+            if count < len(found):
+                found[count] = position
+            count += 1
+        position = before[position]
+    return count
+
+
+def walked(before: I64s, heads: I64s, firsts: I64s) -> tuple[I64s, I64s]:
+    """The positions of all chains, and the chain of each."""
+    room = 4 * len(heads) + 16
+    while True:
+        positions, owners = np.empty(room, np.int64), np.empty(room, np.int64)
+        count = walk(before, heads, firsts, positions, owners)
+        if count <= room:
+            return positions[:count], owners[:count]
+        room = count
+
+
+class KeyChains:
+    """The chains of one column."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self.floor = 0
+        """The events before this position left."""
+        self._changes = -1
+        self._before = GrowingArray(np.int64)
+        self._forget(0, _SMALLEST)
+
+    def _forget(self, first: int, slots: int) -> None:
+        self._table = _Table(np.zeros(slots, np.int64), np.zeros(slots, np.int64), np.zeros(slots, np.int64))
+        self._used, self._done = 0, first
+
+    def follow(self, end: int) -> I64s:
+        """Enter the events up to a position. Returns the position before each event, with its key."""
+        first = self.floor
+        if self._changes != self.column.changes:
+            self._changes = self.column.changes
+            self._forget(first, _SMALLEST)
+        self._done = max(self._done, first)
+        self._before.grow(max(end - len(self._before), 0), fill=NOBODY)
+        before = self.before
+        while self._done < end:
+            self._done, self._used = enter(
+                self._table, before, self.column.spaces, self.column.keys, self._done, end, self._used
+            )
+            if self._done < end:
+                self._grow(first)
+        return before
+
+    def _grow(self, first: int) -> None:
+        """Make the table again, for the living events alone, with room for as many again."""
+        latest = self._table.latest[(self._table.spaces != MISSING) & (self._table.latest >= first)]
+        slots = _SMALLEST
+        while slots < 4 * (len(latest) + 1):
+            slots *= 2
+        done = self._done
+        self._forget(first, slots)
+        nobody, keys = np.empty(len(latest), np.int64), self.column.keys[latest]
+        _, self._used = enter(self._table, nobody, self.column.spaces[latest], keys, 0, len(latest), 0)
+        taken = self._table.spaces != MISSING
+        self._table.latest[taken] = latest[self._table.latest[taken]]
+        self._done = done
+
+    @property
+    def before(self) -> I64s:
+        """The position of the event before each event, with its key."""
+        view: I64s = self._before.view()
+        return view
+
+    def latest(self, space: int, key: int, end: int) -> int:
+        """The position of the latest event with a key before position `end`, or NOBODY. It may have left."""
+        return int(latest_of(self._table, self.before, space, key, end))
+
+    def length(self, space: int, key: int, first: int, end: int, most: int) -> int:
+        """The number of events with a key between two positions, but at most `most`."""
+        return int(length(self.before, self.latest(space, key, end), first, most))
+
+    def positions(self, space: int, key: int, first: int, end: int) -> I64s:
+        """The positions of the events with a key between two positions, the latest first."""
+        head, firsts = np.array([self.latest(space, key, end)]), np.array([first])
+        return walked(self.before, head, firsts)[0]
+
+    def few(self, space: int, key: int, first: int, end: int, most: int) -> I64s | None:
+        """The same, if there are at most so many."""
+        found = np.empty(most, np.int64)
+        count = walk_back(self._table, self.before, space, key, first, end, found)
+        return found[:count] if count <= most else None

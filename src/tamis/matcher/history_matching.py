@@ -1,0 +1,247 @@
+"""Matching events against subscriptions that may ask about earlier events: the part of `HistoryStore` that matches.
+
+    event  --engine-->  slots whose constant part it satisfies  --join table-->  slots that it satisfies
+           --then-->    the retained events
+
+A batch goes through the engine as a whole. Then the joins are decided, for all rows together or row after row, and each row is
+retained before the next one. One array operation finds the rows whose candidates have joins. The rows between them are retained
+together.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents, flat_event
+from tamis.earlier.join_table import NO_REST, Always, EventJoins, JoinTable
+from tamis.earlier.retained import Intake
+from tamis.encoding.columns import Odd
+from tamis.encoding.events.flat_rows import asked_columns
+from tamis.engine.single import NOT_SMALL, Single
+from tamis.engine.top_k import keep_heaviest
+from tamis.engine.version import Version
+from tamis.errors import ReentryError
+from tamis.language.event import FlatEvent, flatten, refuse_asked
+from tamis.matcher.history_batch import BatchJoins, plan_of
+from tamis.matcher.history_changes import HistoryChanges
+from tamis.matcher.ids import Id, Ids
+from tamis.matcher.store import Part, R
+
+T = TypeVar("T")
+
+_FEW = 64
+"""Slots that Python looks at one by one as fast as NumPy does together."""
+
+
+class HistoryMatching(HistoryChanges):
+    """The part of `HistoryStore` that matches."""
+
+    # -- one event
+
+    def match_event(self, event: Mapping[str, Any], k: int | None, flat: FlatEvent | None = None) -> list[Id]:
+        if self._is_my_turn():
+            raise ReentryError
+        if self._pending or self._late or self.is_changing() or self.engine.is_changing():
+            self._prepare()
+        gate, known = self.gate, self.keyed.dimensions
+        changes, single = gate.changes, self.engine.singles.take()
+        is_packed = flat is None and bool(known.forms) and single.event.pack_known(event, known) and "" not in event
+        if flat is None and not is_packed:
+            # Not in turn: flattening may run any code, which may call the matcher.
+            single.is_taken = False
+            flat = flatten(event)
+            single = self.engine.singles.take()
+        self._turn.acquire()
+        try:
+            self._tidy()
+            table = self._table
+            always: Sequence[Always]
+            joins_changes, always = table.changes, table.always()
+            held = self.engine.version if always else None
+            count = NOT_SMALL
+            if is_packed and gate.changes == changes and not changes & 1:
+                # While a version lives, no slot is given to another subscription.
+                latest, ids = self.engine.latest(), self.ids
+                count = single.match(latest, ids.numbers, known.count)
+            if count == NOT_SMALL or joins_changes & 1 or table.changes != joins_changes or table is not self._table:
+                flat = flatten(event) if flat is None else flat
+                if not all(flat.values()):  # Only values outside the language are empty.
+                    refuse_asked(flat, self._asked)
+                whole: FlatEvent = flat
+                (count, latest, ids), always = self._with_always(lambda: self._matched_flat(event, whole, single))
+            if self.engine.counters.events >= self.sample.next:
+                self._learn(flatten(event) if flat is None else flat)
+            # Plain numbers are retained as a copy.
+            names = self._named(single, count, ids, event.copy() if flat is None else flat, always, k)  # type: ignore[attr-defined]
+            del held, latest
+            return names
+        finally:
+            self._turn.release()
+
+    def _matched_flat(self, event: Any, flat: FlatEvent, single: Single) -> tuple[int, tuple[Version, int, int], Ids]:
+        """How many slots an event matches, and what it was matched with."""
+        with self.gate.lock:
+            known = self.dimensions
+            mismatched = single.event.pack(event, known, flat)
+            latest, ids, dimensions = self.engine.latest(), self.ids, known.count
+        count = NOT_SMALL if mismatched is None else single.match(latest, ids.numbers, dimensions)
+        if count == NOT_SMALL:
+            latest, ids, _, dimensions, mismatched = self._put(event, flat, single, mismatched is not None)
+            count = single.match(latest, ids.numbers, dimensions)
+        self._took_version()
+        if mismatched:
+            self.engine.counters.add(0, (0, 0, 0), mismatched)
+        return count, latest, ids
+
+    def _learn(self, flat: FlatEvent) -> None:
+        """Let the sample take an event that was matched, if it is due."""
+        counters = self.engine.counters
+        if counters.events >= self.sample.next:
+            self.sample.take_one(flat, counters.events)
+            self.engine.follow()
+
+    def _named(
+        self, single: Single, count: int, ids: Ids, event: LogEvent, always: Sequence[Always], k: int | None
+    ) -> list[Id]:
+        """The ids of the subscriptions that an event satisfies, among those whose constant parts it satisfies.
+
+        Then the event is retained.
+        """
+        table = self._table if ids is self.ids else self._beside[ids].table
+        slots = single.slots(count)
+        found: list[Any] = []
+        if not always and (
+            count == 0 or (table.are_free(slots.tolist()) if count <= _FEW else table.are_all_free(slots))
+        ):
+            if k is not None:
+                _, slots = keep_heaviest(np.array([count]), slots, self._beside[ids].weights.view(), k)
+                found = ids.name(slots)
+            elif count:
+                found = single.names(count) if ids.numbers is not None else ids.name(slots)
+            single.is_taken = False
+            self._retained.keep(event)
+            return found
+        slots = slots.copy()
+        single.is_taken = False
+        events = self._retained.begin(event)
+        slots = table.satisfied(slots, flat_event(event), events, always if table is self._table else ())
+        self._retained.add(event)
+        if k is not None:
+            _, slots = keep_heaviest(np.array([len(slots)]), slots, self._beside[ids].weights.view(), k)
+        return ids.name(slots) if len(slots) else found
+
+    # -- batches
+
+    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        with self._in_turn():
+            for row, event in enumerate(events):
+                refuse_asked(event, self._asked, row)
+            match = functools.partial(self._candidates_of, events, threads)
+            return list(map(then, self._decided(match, ListedEvents(events), k)))
+
+    def _candidates_of(self, events: list[FlatEvent], threads: int) -> list[Part]:
+        """The slots whose constant part some events satisfy."""
+        return super().match_flat(events, threads, None, _as_it_is)
+
+    def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        with self._in_turn():
+            for column in asked_columns(events, self._asked()):
+                if isinstance(column, Odd):
+                    raise column.error()
+            match = functools.partial(super().match_table, events, threads, None, _as_it_is)
+            return list(map(then, self._decided(match, TableEvents(events), k)))
+
+    def _took_version(self) -> None:
+        self._changes_of_version = self._table.changes
+
+    def _with_always(self, match: Callable[[], T]) -> tuple[T, Sequence[Always]]:
+        """What a call finds that takes a version of the engine, and what is to be decided for every event beside that version.
+
+        The caller has the turn, for which no thread waits that changes subscriptions.
+        """
+        while True:
+            table = self._table
+            changes, always = table.changes, table.always()
+            if changes & 1:
+                time.sleep(0)  # The thread that changes goes on.
+                continue
+            found = match()
+            if changes == self._changes_of_version and table is self._table:
+                return found, always
+
+    def _decided(self, match: Callable[[], list[Part]], chunk: Chunk, k: int | None) -> list[Part]:
+        """The parts that `match` finds, with the slots that events satisfy among those whose constant part they satisfy."""
+        # While the version lives, no slot is given to another subscription.
+        held = self.engine.version
+        parts, always = self._with_always(match)
+        with self._retained.taking(chunk) as intake:
+            kept = self._decided_together(parts, chunk, intake, always)
+            if kept is None:
+                kept = [self._decided_part(part, chunk, intake, always) for part in parts]
+            intake.retain_all()
+        if k is not None:
+            for at, part in enumerate(kept):
+                weights = self._beside[part.ids].weights
+                counts, slots = keep_heaviest(part.counts, part.slots, weights.view(), k)
+                kept[at] = part._replace(counts=counts, slots=slots)
+        del held
+        return kept
+
+    def _decided_together(
+        self, parts: list[Part], chunk: Chunk, intake: Intake, always: Sequence[Always]
+    ) -> list[Part] | None:
+        """The parts, if rows can be decided together: this depends on their histories."""
+        table, ids = self._table, self.ids
+        plan = plan_of(intake, self.limits.history_stretch)
+        if plan is None or any(part.ids is not ids for part in parts):
+            return None
+        joins = BatchJoins(table, self._retained.window, chunk, plan)
+        kept = [joins.decide(part, always) for part in parts]
+        joins.count_decided()
+        return kept
+
+    def _decided_part(self, part: Part, chunk: Chunk, intake: Intake, always: Sequence[Always]) -> Part:
+        table = self._beside[part.ids].table
+        numbers = table.numbers(part.slots)
+        if always and table is self._table:
+            return self._decided_rows(part, chunk, intake, table, always)
+        asked = np.flatnonzero(numbers != NO_REST)
+        if not len(asked):
+            return part
+        ends = np.cumsum(part.counts)
+        rows, starts = np.unique(np.searchsorted(ends, asked, "right"), return_index=True)
+        events = chunk.events((rows + part.first).tolist(), table.attributes())
+        kept = np.ones(len(part.slots), np.bool_)
+        cuts = [*starts.tolist(), len(asked)]
+        rests = numbers[asked].tolist()
+        for at, row in enumerate(rows.tolist()):
+            joins = EventJoins(events[at], intake.history(part.first + row))
+            of_row = slice(cuts[at], cuts[at + 1])
+            kept[asked[of_row]] = table.holds(rests[of_row], joins)
+            table.decided += len(joins.truths)
+        gone = np.bincount(np.searchsorted(ends, np.flatnonzero(~kept), "right"), minlength=len(ends))
+        return part._replace(counts=part.counts - gone, slots=part.slots[kept])
+
+    def _decided_rows(
+        self, part: Part, chunk: Chunk, intake: Intake, table: JoinTable, always: Iterable[Always]
+    ) -> Part:
+        """The same if something is to be decided for every event."""
+        ends = np.append(0, np.cumsum(part.counts)).tolist()
+        rows = range(part.first, part.first + len(part.counts))
+        events = chunk.events(rows, table.attributes())
+        kept = [
+            table.satisfied(part.slots[ends[at] : ends[at + 1]], events[at], intake.history(row), always)
+            for at, row in enumerate(rows)
+        ]
+        counts = np.array([len(each) for each in kept], np.int64)
+        return part._replace(counts=counts, slots=np.concatenate(kept) if kept else part.slots)
+
+
+def _as_it_is(part: Part) -> Part:
+    return part

@@ -1,0 +1,123 @@
+"""The log: what is read from it is what came, also when it was packed, copied and written again."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import tamis
+from tamis.earlier.chunks import GROUP, ListedEvents, PackedEvents, TableEvents
+from tamis.earlier.column import Column
+from tamis.earlier.event_log import EventLog
+from tamis.earlier.key_chains import KeyChains
+from tamis.language.event import FlatEvent, Refused, flatten
+
+VALUES: list[Any] = [1, 2**62, 2.5, float("inf"), "", "é", True, date(2026, 1, 1), datetime(2026, 1, 1, 1)]
+EVENTS: list[FlatEvent] = [
+    flatten({"a": VALUES[row % 9], "b": [1, "x"] if row % 7 == 0 else None, "c": row}) for row in range(5 * GROUP)
+]
+EVENTS[3]["d"] = (tamis.Interval(1, 2),)
+EVENTS[20]["d"] = Refused("bytes is not a value of the language")
+
+
+def test_packed_events_are_read_as_they_were() -> None:
+    packed = PackedEvents.of(EVENTS)
+    rows = [0, 3, 15, 16, 20, 79]
+    assert packed.events(rows) == [EVENTS[row] for row in rows]
+    assert [type(value) for each in packed.events(range(80)) for value in each["a"]] == [
+        type(value) for each in EVENTS for value in each["a"]
+    ]
+    assert packed.keep(np.array(rows)).events(range(6)) == [EVENTS[row] for row in rows]
+    # An event with plain values alone stands for one whose values have tuples.
+    assert PackedEvents.of([{"a": 1, "b": "x"}]).events([0]) == [{"a": (1,), "b": ("x",)}]
+
+
+def test_a_table_is_copied() -> None:
+    prices = np.array([5.0, 6.0, 7.0])
+    chunk = TableEvents(pa.table({"price": prices}))
+    kept, part = chunk.keep(np.arange(3)), chunk.keep(np.array([0, 2]))
+    prices[:] = 0
+    assert kept.events([0, 1, 2]) == [{"price": (5.0,)}, {"price": (6.0,)}, {"price": (7.0,)}]
+    assert part.events([0, 1]) == [{"price": (5.0,)}, {"price": (7.0,)}]
+
+
+def test_columns_of_a_table_are_those_that_were_asked_for() -> None:
+    rows: list[dict[str, Any]] = [
+        {"a": 1, "m": [("x", 5)], "s": {"x": 7, "y": "b"}},
+        {"a": None, "m": None, "s": {"x": None, "y": "c"}},
+    ]
+    table = pa.table(
+        {
+            "a": pa.array([row["a"] for row in rows], pa.int64()),
+            "m": pa.array([row["m"] for row in rows], pa.map_(pa.string(), pa.int64())),
+            "s": pa.array([row["s"] for row in rows]),
+        }
+    )
+    chunk = TableEvents(table)
+    assert chunk.events([0, 1], ["m.x"]) == [{"m.x": (5,)}, {}]
+    assert chunk.events([1], ["s.y", "a"]) == [{"s.y": ("c",)}]
+    assert chunk.events([0, 1], ["x", "other"]) == [{}, {}]
+    assert [each.values.tolist() for each in chunk.columns("m.x")] == [[5]]
+    assert [each.values.tolist() for each in chunk.columns("x")] == []
+
+
+def test_events_leave_and_the_log_is_written_again() -> None:
+    draw, log = random.Random(1), EventLog()
+    log.column("c")
+    living: dict[int, FlatEvent] = {}
+    for _ in range(60):
+        part: list[FlatEvent] = [
+            {"c": (draw.randrange(9),), "s": (f"x{draw.randrange(5)}",)} for _ in range(draw.randrange(1, 90))
+        ]
+        if draw.random() < 0.5:
+            first = log.extend(ListedEvents(part))
+            living.update(enumerate(part, first))
+            log.settle()
+        else:
+            for each in part:
+                living[log.append(each)] = each
+        for number in draw.sample(sorted(living), len(living) // 3):
+            log.leave(number)
+            del living[number]
+        if draw.random() < 0.3:
+            log.rewrite()
+        numbers = np.array(sorted(living), np.int64)
+        positions = log.positions(numbers)
+        assert log.numbers(positions).tolist() == numbers.tolist()
+        assert log.events(positions) == [living[number] for number in sorted(living)]
+        for name in ("c", "s"):
+            column = log.column(name)
+            wanted = Column(name)
+            wanted.append([living[number][name] for number in sorted(living)], numbers)
+            if name == "c":
+                assert column.keys[positions].tolist() == wanted.keys.tolist()
+            assert column.spaces[positions].tolist() == wanted.spaces.tolist()
+    assert len(log) < 2 * len(living) + 3000
+
+
+def test_chains_lead_from_an_event_to_those_with_its_key() -> None:
+    draw, column = random.Random(2), Column("a")
+    chains = KeyChains(column)
+    values: list[Any] = []
+    for step in range(300):
+        part = [draw.choice([0, 1, 2.5, "a", None, True, draw.randrange(10**6)]) for _ in range(draw.randrange(1, 8))]
+        column.append(part, np.arange(len(values), len(values) + len(part)))
+        values += part
+        end, first = draw.randrange(len(values) // 2, len(values) + 1), max(0, len(values) // 2 - 20)
+        chains.floor = first
+        chains.follow(len(values))
+        place = draw.randrange(len(values))
+        space, key = int(column.spaces[place]), int(column.keys[place])
+        if values[place] is None:
+            continue
+        same = [
+            at for at in range(first, end) if type(values[at]) is type(values[place]) and values[at] == values[place]
+        ]
+        assert chains.positions(space, key, first, end).tolist() == same[::-1], step
+        assert chains.length(space, key, first, end, 3) == min(len(same), 3)
+        few = chains.few(space, key, first, end, 5)
+        assert (None if few is None else few.tolist()) == (same[::-1] if len(same) <= 5 else None)
