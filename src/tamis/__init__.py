@@ -8,11 +8,14 @@
 
 What is inside, from the top down; a package imports only packages below it:
 
-    cli  spark  workload       the command, matching on clusters, workloads to try and measure with
+    cli  service               the command; brokers on a network
+    client                     `connect`: a broker on a network, used from elsewhere
+    spark  workload            matching on clusters, workloads to try and measure with
     broker                     `tamis.open`: durable publish/subscribe
     matcher                    `Matcher`: subscriptions by id, batches, explain
     papers  engine             the algorithms of the papers, and our own index
     storage  encoding          arrays in files; expressions and events as integers
+    earlier                    earlier events, which subscriptions may ask about
     language                   what a match means: read this first
     kernels  errors            what compiled code shares; all errors
 """
@@ -23,6 +26,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import (
+    AccessError,
     BrokerError,
     CapabilityError,
     ConflictError,
@@ -45,6 +49,7 @@ from tamis.errors import (
     ReentryError,
     RetentionError,
     SchemaError,
+    ServiceError,
     SnapshotError,
     TableError,
     TamisError,
@@ -56,6 +61,9 @@ from tamis.errors import (
 )
 
 if TYPE_CHECKING:
+    from tamis.broker import open as open  # not in __all__, so `from tamis import *` keeps Python's own
+    from tamis.client import connect, connect_async
+    from tamis.earlier.history import History
     from tamis.encoding.expressions.plain_row import prepare
     from tamis.language.builder import attr, exists, history
     from tamis.language.evaluate import evaluate
@@ -79,6 +87,7 @@ __version__ = "0.2.0"
 _LAZY = {
     "Explanation": "tamis.language.explain",
     "Expression": "tamis.language.expression",
+    "History": "tamis.earlier.history",
     "Interval": "tamis.language.values",
     "Matcher": "tamis.matcher.matcher",
     "Plan": "tamis.matcher.plan",
@@ -86,6 +95,8 @@ _LAZY = {
     "Schema": "tamis.language.schema",
     "Subscription": "tamis.matcher.subscription",
     "attr": "tamis.language.builder",
+    "connect": "tamis.client",
+    "connect_async": "tamis.client",
     "evaluate": "tamis.language.evaluate",
     "exists": "tamis.language.builder",
     "explain": "tamis.language.explain",
@@ -100,6 +111,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "AccessError",
     "BrokerError",
     "CapabilityError",
     "ConflictError",
@@ -110,6 +122,7 @@ __all__ = [
     "ExpressionError",
     "FileError",
     "FrameError",
+    "History",
     "HistoryError",
     "IdTypeError",
     "IndexFolderError",
@@ -129,6 +142,7 @@ __all__ = [
     "RetentionError",
     "Schema",
     "SchemaError",
+    "ServiceError",
     "SnapshotError",
     "Subscription",
     "TableError",
@@ -140,6 +154,8 @@ __all__ = [
     "WorkloadError",
     "__version__",
     "attr",
+    "connect",
+    "connect_async",
     "evaluate",
     "exists",
     "explain",

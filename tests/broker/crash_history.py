@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,9 @@ from typing import Any
 
 from tamis.broker import Broker
 from tamis.language.evaluate import matches
+from tamis.language.event import FlatEvent
 from tests.broker.crash_load import START
+from tests.earlier.reference import ReferenceHistory
 
 _START = round(START.timestamp() * 1000)
 NEVER = 2**62
@@ -32,6 +35,8 @@ class Event:
     run: int
     begin: int
     done: int = NEVER
+    earlier: Sequence[FlatEvent] = ()
+    """Its history, if the broker has one."""
     published: int = 0
     """Milliseconds since the start of the clock."""
 
@@ -62,6 +67,8 @@ class Version:
     def wants(self, event: Event) -> bool:
         if self.state is None or self.state.paused or self.run > event.run + 1:
             return False
+        if "history" in self.state.text:
+            return matches(self.state.text, event.event, event.earlier)
         return _matches(self.state.text, event.event["price"], event.event["genre"])
 
     def must_tell(self, event: Event) -> bool:
@@ -85,6 +92,11 @@ def _matches(text: str, price: int, genre: str) -> bool:
 @dataclass
 class History:
     """All runs until now."""
+
+    retained: ReferenceHistory | None = None
+    """What the broker retains after the last run."""
+    placed: int = 0
+    """The last event that is in it."""
 
     versions: dict[Name, list[Version]] = field(default_factory=lambda: defaultdict(list))
     events: dict[int, Event] = field(default_factory=dict)
@@ -165,6 +177,10 @@ class History:
         assert sorted(self.events) == list(stored)
         for sequence, (event, published) in stored.items():
             assert self.events[sequence].event == event
+            if self.retained is not None and sequence > self.placed:
+                self.placed = sequence
+                self.events[sequence].earlier = self.retained.before(event)
+                self.retained.add(event)
             self.events[sequence].published = published
 
     def _settle_subscriptions(self, begun: dict[int, list[Any]], broker: Broker) -> None:

@@ -19,12 +19,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import tamis
 from tamis.broker import Broker
 from tamis.broker.limits import BrokerLimits
 
 START = datetime(2026, 11, 18, tzinfo=UTC)
 TICKS_OF_A_RUN = 1_000_000
-"""The clock of a run starts so many milliseconds after that of the run before."""
+"""Milliseconds between the clocks of two runs."""
 SUBSCRIBERS = ["ann", "bob", "eve"]
 GENRES = ["crime", "poetry", "classics"]
 
@@ -33,21 +34,31 @@ def moment(tick: int) -> datetime:
     return START + timedelta(milliseconds=tick)
 
 
-def opened(folder: Path, ticks: Any) -> Broker:
+HISTORY = tamis.History(rows=5, key="genre")
+JOINED = [
+    "price < ALL (SELECT price FROM history)",
+    "price = ANY (SELECT price FROM history)",
+    "price > 15 AND NOT EXISTS (SELECT 1 FROM history h WHERE h.price > price)",
+]
+
+
+def opened(folder: Path, ticks: Any, history: tamis.History | None) -> Broker:
     """A broker whose clock goes on by a millisecond with each look at it."""
-    limits = BrokerLimits(notes_in_tail=64, rows_at_once=50, notes_at_once=20)
-    broker = Broker(folder, clock=lambda: moment(next(ticks)), synchronous="full", limits=limits)
-    broker._tables.rows("PRAGMA wal_autocheckpoint = 50")  # The log is copied to the tables many times.
-    return broker
+    # With few pages in the log, it is copied to the tables many times.
+    limits = BrokerLimits(
+        notes_in_tail=64, rows_at_once=50, notes_at_once=20, log_pages=50, valid_behind=20, valid_to_save=5
+    )
+    return Broker(folder, clock=lambda: moment(next(ticks)), synchronous="full", history=history, limits=limits)
 
 
 class Load:
     """The threads and what they share."""
 
-    def __init__(self, folder: Path, run: int) -> None:
+    def __init__(self, folder: Path, run: int, history: tamis.History | None) -> None:
         self.run = run
+        self._joined = [] if history is None else JOINED
         self.ticks = count(run * TICKS_OF_A_RUN)
-        self.broker = opened(folder, self.ticks)
+        self.broker = opened(folder, self.ticks, history)
         self.long = moment((run + 2) * TICKS_OF_A_RUN)
         self._numbers = count(1)
 
@@ -89,19 +100,20 @@ class Load:
             paused = standing.get(name)
             choice = random.random()
             if paused is None or choice < 0.3:
-                text = random.choice([f"price < {random.randrange(20)}", f"genre = '{random.choice(GENRES)}'", "FALSE"])
-                self._call("subscribe", subscriber, name, text)
+                plain = [f"price < {random.randrange(20)}", f"genre = '{random.choice(GENRES)}'", "FALSE"]
+                text = random.choice([*plain, *self._joined])
+                self.call("subscribe", subscriber, name, text)
                 standing[name] = bool(paused)
             elif choice < 0.45:
-                self._call("unsubscribe", subscriber, name)
+                self.call("unsubscribe", subscriber, name)
                 del standing[name]
             else:
-                self._call("resume" if paused else "pause", subscriber, name)
+                self.call("resume" if paused else "pause", subscriber, name)
                 standing[name] = not paused
             if turn % 5 == 0:
                 self._subscribe_for_a_while(random, subscriber, f"r{self.run}-{turn}")
 
-    def _call(self, call: str, *words: Any) -> None:
+    def call(self, call: str, *words: Any) -> None:
         number = self.begin(call, *words)
         getattr(self.broker, call)(*words)
         say("done", number)
@@ -110,7 +122,7 @@ class Load:
         """A subscription that begins later, ends, and is never changed."""
         start = next(self.ticks) + random.randrange(5, 60)
         end = start + random.randrange(20, 200)
-        text = f"price < {random.randrange(20)}"
+        text = random.choice([f"price < {random.randrange(20)}", *self._joined])
         number = self.begin("subscribe", subscriber, name, text, start, end)
         self.broker.subscribe(subscriber, name, text, valid_from=moment(start), valid_until=moment(end))
         say("done", number, next(self.ticks))
@@ -124,7 +136,7 @@ class Load:
             for note in self.broker.notifications(subscriber):
                 say("note", subscriber, note.sequence, note.event_sequence, note.subscriptions)
                 if random.random() < 0.2:
-                    self._call("acknowledge", subscriber, note.sequence)
+                    self.call("acknowledge", subscriber, note.sequence)
                 if random.random() < 0.05:
                     break
 
@@ -143,11 +155,11 @@ def say(*words: Any) -> None:
     os.write(1, line)
 
 
-def main(folder: str, run: str) -> None:
-    load = Load(Path(folder), int(run))
+def main(folder: str, run: str, keeps_history: str) -> None:
+    load = Load(Path(folder), int(run), HISTORY if keeps_history == "True" else None)
     for subscriber in SUBSCRIBERS:
         if subscriber not in {each.subscriber for each in load.broker.subscriptions()}:
-            load._call("subscribe", subscriber, "all", "price >= 0")
+            load.call("subscribe", subscriber, "all", "price >= 0")
     random = Random(int(run))
     calls = [(load.publish, thread) for thread in range(3)]
     works: list[tuple[Any, ...]] = [*calls, *((load.subscribe, each) for each in SUBSCRIBERS), (load.read,)]

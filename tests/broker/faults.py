@@ -11,7 +11,7 @@ pages are left alone.
 
 from __future__ import annotations
 
-import _sqlite3
+import _sqlite3  # noqa: PLC2701 - the library with SQLite in it, which ctypes opens
 import ctypes
 import sqlite3
 import threading
@@ -133,8 +133,10 @@ class Faults:
         Whether a sync does not wait for the disk.
     before, after : callable, optional
         Is called before and after each write, sync and truncate that does not fail.
+    called : int
+        How often the method of the last `fail` was called since then, for its files.
     happened : int
-        How often a method has failed since the last `fail`.
+        How often it has failed.
     """
 
     def __init__(
@@ -148,6 +150,7 @@ class Faults:
         self.skips_sync = skips_sync
         self.before: Hook | None = None
         self.after: Hook | None = None
+        self.called = 0
         self.happened = 0
         self._failure: _Failure | None = None
         self._error: BaseException | None = None
@@ -164,7 +167,7 @@ class Faults:
         Only files whose names end with one of the suffixes count.
         """
         self._failure = _Failure(method, code, at, is_lasting, suffixes)
-        self.happened = 0
+        self.called = self.happened = 0
 
     def mend(self) -> None:
         """Let nothing fail any more."""
@@ -259,8 +262,8 @@ class Faults:
             failure = self._failure
             if failure is None or failure.method != method or not name.endswith(failure.suffixes):
                 return OK
-            failure.at -= 1
-            if failure.at > 0 or (failure.at < 0 and not failure.is_lasting):
+            self.called += 1
+            if self.called < failure.at or (self.called > failure.at and not failure.is_lasting):
                 return OK
             self.happened += 1
             return failure.code

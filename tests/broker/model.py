@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tamis.language.evaluate import matches
+from tamis.language.event import FlatEvent
+from tests.earlier.reference import ReferenceHistory
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class Stored:
     event: dict[str, Any]
     published: int
     valid_until: int | None
+    earlier: Sequence[FlatEvent]
+    """Its history: the events that were retained when it was published."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +63,14 @@ class Model:
     pairs: set[tuple[Name, int]] = field(default_factory=set)
     """What was told: a subscription and the number of an event."""
     keys: dict[str, tuple[int, int]] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+    """Events that may have left the tables under earlier settings."""
     max_age: int | None = None
     max_notes: int | None = None
+    retained: ReferenceHistory | None = None
+    """The earlier events, if the broker has a history."""
     refuses: bool = False
-    """Whether an event is refused if a subscriber has `max_notes` notes that it has not acknowledged."""
+    """Whether an event is refused if a subscriber has `max_notes` notes that it can read and has not acknowledged."""
 
     def hidden(self, subscriber: str) -> int:
         """How many notes of a subscriber cannot be read any more."""
@@ -72,6 +82,13 @@ class Model:
         if self.max_age is not None:
             hidden = max(hidden, sum(note.moment < self.now - self.max_age for note in told))
         return hidden
+
+    def copied(self) -> Model:
+        """A model with containers of its own. What they hold is never changed."""
+        own = {name: copy(value) for name, value in vars(self).items()}
+        own["queues"] = {subscriber: list(told) for subscriber, told in self.queues.items()}
+        own["retained"] = None if self.retained is None else self.retained.copied()
+        return Model(**own)
 
     def pass_time(self, now: int) -> None:
         """Subscriptions begin one after another, and meet the events that are valid then."""
@@ -88,10 +105,15 @@ class Model:
         active = [name for name in names if self.wishes[name].is_active(moment)]
         for number, stored in enumerate(self.events, 1):
             if stored.valid_until is not None and moment < stored.valid_until:
-                self.tell(number, [name for name in active if self.wants(name, stored.event)], moment)
+                self.tell(number, [name for name in active if self.wants(name, stored)], moment)
 
-    def wants(self, name: Name, event: dict[str, Any]) -> bool:
-        return matches(self.wishes[name].expression, event)
+    def wants(self, name: Name, stored: Stored) -> bool:
+        return matches(self.wishes[name].expression, stored.event, stored.earlier)
+
+    def coming(self, event: dict[str, Any], valid_until: int | None = None) -> Stored:
+        """An event as it would be stored now."""
+        earlier = () if self.retained is None else self.retained.copied().before(event)
+        return Stored(event, self.now, valid_until, earlier)
 
     def tell(self, event: int, names: list[Name], moment: int) -> list[Name]:
         fresh = [name for name in names if (name, event) not in self.pairs]
@@ -119,29 +141,53 @@ class Model:
         """Returns the number of the event."""
         if key is not None and key in self.keys and self.now < self.keys[key][1] + DAY:
             return self.keys[key][0]
+        stored = self.coming(event, valid_until)
         wanted: list[Name] = []
         if valid_until is None or self.now < valid_until:
             active = [name for name, wish in self.wishes.items() if wish.is_active(self.now)]
-            wanted = [name for name in active if self.wants(name, event)]
+            wanted = [name for name in active if self.wants(name, stored)]
             wanted.sort(key=lambda name: -self.wishes[name].weight)
             wanted = wanted if k is None else wanted[:k]
         if any(self.is_full(subscriber) for subscriber, _ in wanted):
             raise FullError
-        self.events.append(Stored(event, self.now, valid_until))
+        self.events.append(stored)
+        if self.retained is not None:
+            self.retained.before(event)
+            self.retained.add(event)
         if key is not None:
             self.keys[key] = len(self.events), self.now
         self.tell(len(self.events), wanted, self.now)
         return len(self.events)
 
     def is_full(self, subscriber: str) -> bool:
-        waiting = len(self.queues.get(subscriber, [])) - self.cursors.get(subscriber, 0)
+        done = max(self.cursors.get(subscriber, 0), self.hidden(subscriber))
+        waiting = len(self.queues.get(subscriber, [])) - done
         return self.refuses and self.max_notes is not None and waiting >= self.max_notes
 
+    def retain(self, max_age: int | None, max_notes: int | None, refuses: bool) -> None:
+        """Change the settings. What is gone does not come back."""
+        self.first = {subscriber: self.hidden(subscriber) + 1 for subscriber in self.queues}
+        self.gone |= {number for number in range(1, len(self.events) + 1) if self.may_be_deleted(number)}
+        self.max_age, self.max_notes, self.refuses = max_age, max_notes, refuses
+
     def may_be_deleted(self, number: int) -> bool:
-        """Whether an event is so old that it may have left the tables."""
+        """Whether an event may have left the tables: it is so old, or none of its notes can be read any more."""
         stored = self.events[number - 1]
         last = max(stored.published, stored.valid_until or 0)
-        return self.max_age is not None and last < self.now - self.max_age
+        is_old = self.max_age is not None and last < self.now - self.max_age
+        return number in self.gone or is_old or self.is_unreadable(number)
+
+    def is_unreadable(self, number: int) -> bool:
+        """Whether an event has notes, none of them can be read, and nobody can meet it any more."""
+        until = self.events[number - 1].valid_until
+        notes = [
+            (subscriber, place)
+            for subscriber, told in self.queues.items()
+            for place, note in enumerate(told, 1)
+            if note.event == number
+        ]
+        is_hidden = all(place <= self.hidden(subscriber) for subscriber, place in notes)
+        return bool(notes) and is_hidden and (until is None or until <= self.now)
 
 
 class FullError(Exception):

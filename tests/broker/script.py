@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,15 +10,19 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import tamis
 from tamis.broker import Broker
 from tamis.broker.limits import BrokerLimits
 from tamis.broker.tables import Synchronous
 from tests.broker.folders import copy_folder
 from tests.broker.model import Model
+from tests.earlier.reference import ReferenceHistory
 
 START = datetime(2026, 11, 18, tzinfo=UTC)
-LIMITS = BrokerLimits(notes_in_tail=4, rows_at_once=3, notes_at_once=3)
-"""Tiny limits: blocks of queues are made and merged, and tables are read in parts."""
+LIMITS = BrokerLimits(
+    notes_in_tail=4, rows_at_once=3, notes_at_once=3, valid_behind=3, valid_to_save=1, strings_to_know=1
+)
+"""Tiny limits: blocks of queues are made and merged, tables are read in parts, and valid events are saved."""
 
 
 def moment(seconds: int | None) -> datetime | None:
@@ -43,10 +46,7 @@ class Step(NamedTuple):
 
 def at_time(model: Model, seconds: int) -> Model:
     """The model at a time."""
-    # What the containers hold is never changed.
-    own = {name: copy.copy(value) for name, value in vars(model).items()}
-    own["queues"] = {subscriber: list(told) for subscriber, told in model.queues.items()}
-    later = Model(**own)
+    later = model.copied()
     later.pass_time(seconds)
     return later
 
@@ -150,6 +150,39 @@ SCRIPT = [
 ]
 """Each call changes something."""
 
+_FIRST = "genre IS NOT NULL AND NOT EXISTS (SELECT 1 FROM history h WHERE h.genre = genre)"
+JOINED = [
+    subscribe(0, "ann", "lower", expression="price > 0 AND price < ALL (SELECT price FROM history)"),
+    subscribe(0, "bob", "again", expression="genre = ANY (SELECT genre FROM history) AND price < 40", weight=2.0),
+    publish(1, _book(15), until=100),
+    publish_many(2, [_book(5, "poetry"), _book(25, words=2000), _book(19)], until=100),
+    subscribe(3, "eve", "first", expression=_FIRST),
+    publish(4, _book(1, words=1000), key="once"),
+    subscribe(5, "ann", "lower", expression="price < 20 AND price < ANY (SELECT price FROM history)"),
+    publish_many(6, [_book(price, "poetry") for price in range(66)]),
+    publish(7, _book(64)),
+]
+"""As `SCRIPT`, for a broker with a history. The last subscriptions meet stored events, each with its own history."""
+
+
+class Story(NamedTuple):
+    """A script, and the history of its broker."""
+
+    steps: list[Step]
+    history: tamis.History | None
+
+    def model(self) -> Model:
+        """The model before the script."""
+        return Model(retained=None if self.history is None else ReferenceHistory(self.history))
+
+
+STORIES = {"plain": Story(SCRIPT, None), "joins": Story(JOINED, tamis.History(rows=3, order="price"))}
+"""An event without a price is not retained."""
+
+
+QUIET = LIMITS._replace(notes_in_tail=10**6, valid_behind=10**9, valid_to_save=10**9)
+"""No thread writes files in the background. So the tables have the commits of the calls alone, until the broker is closed."""
+
 
 class Opening:
     """Opens brokers in a folder at the time of a script. `now` is the second of the clock."""
@@ -160,24 +193,34 @@ class Opening:
         self.synchronous = synchronous
         self.log_pages = 8
         """Pages in the log at which SQLite copies it to the tables. Few, so that this meets faults, too."""
+        self.limits = LIMITS
+        self.history: tamis.History | None = None
         self._copies = count(1)
 
     def broker(self) -> Broker:
+        limits = self.limits._replace(log_pages=self.log_pages)
         clock = lambda: START + timedelta(seconds=self.now)  # noqa: E731
-        broker = Broker(self.path, clock=clock, synchronous=self.synchronous, limits=LIMITS)
-        broker._tables.rows(f"PRAGMA wal_autocheckpoint = {self.log_pages}")
-        return broker
+        return Broker(self.path, clock=clock, synchronous=self.synchronous, history=self.history, limits=limits)
+
+    def elsewhere(self) -> Opening:
+        """The same in another folder, which is not made yet."""
+        other = Opening(self.path.with_name(f"{self.path.name}-{next(self._copies)}"), self.synchronous)
+        other.now, other.log_pages, other.limits = self.now, self.log_pages, self.limits
+        return other
 
     def copied(self) -> Opening:
         """A copy of the folder: what a process that is killed now leaves."""
-        other = copy.copy(self)
-        other.path, other._copies = self.path.with_name(f"{self.path.name}-{next(self._copies)}"), count(1)
+        other = self.elsewhere()
         copy_folder(self.path, other.path)
         return other
 
 
+PROBES = [_book(2, "poetry"), _book(25), _book(25, "poetry"), _book(61, "poetry")]
+"""Events that nobody publishes. Whether anyone wants them tells which subscriptions new events meet."""
+
+
 def shown(broker: Broker) -> dict[str, Any]:
-    """What a broker shows of its subscriptions, notes and cursors."""
+    """What a broker shows of its subscriptions, notes and cursors, and what new events would meet."""
     standing = {
         (each.subscriber, each.name): (each.text, each.weight, each.valid_from, each.valid_until, each.paused)
         for each in broker.subscriptions()
@@ -190,7 +233,9 @@ def shown(broker: Broker) -> dict[str, Any]:
         ]
         later = [note.sequence for note in broker.notifications(subscriber)]
         cursors[subscriber] = later[0] - 1 if later else (read[-1].sequence if read else 0)
-    return {"subscriptions": standing, "notes": notes, "cursors": cursors}
+    wanted = [broker.would_match(event) for event in PROBES]
+    active = broker.stats()["active"]
+    return {"subscriptions": standing, "notes": notes, "cursors": cursors, "active": active, "wanted": wanted}
 
 
 def expected(model: Model) -> dict[str, Any]:
@@ -205,7 +250,9 @@ def expected(model: Model) -> dict[str, Any]:
         told = list(enumerate(model.queues.get(subscriber, []), 1))[first - 1 :]
         notes[subscriber] = [(number, *_note(model, note.event, note.names)) for number, note in told]
         cursors[subscriber] = model.cursors.get(subscriber, 0) if told else 0
-    return {"subscriptions": standing, "notes": notes, "cursors": cursors}
+    active = [name for name, wish in model.wishes.items() if wish.is_active(model.now)]
+    wanted = [any(model.wants(name, model.coming(event)) for name in active) for event in PROBES]
+    return {"subscriptions": standing, "notes": notes, "cursors": cursors, "active": len(active), "wanted": wanted}
 
 
 def _note(model: Model, event: int, names: tuple[str, ...]) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.broker import Broker, Note
+from tamis.broker import Broker, Note, opening
 from tamis.broker.limits import BrokerLimits
+from tamis.broker.queue_block import Block
+from tamis.broker.queues import Queues
 from tamis.errors import BrokerError, EventError, HistoryError, OptionError, ParseError, UnknownIdError
 
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
@@ -316,6 +319,22 @@ def test_another_process_follows(tmp_path: Path) -> None:
     assert said.startswith("1 1\n2 2\n3 3\nthe broker was opened with read_only=True")
 
 
+def test_a_reader_acknowledges_while_another_process_writes(tmp_path: Path) -> None:
+    with tamis.open(tmp_path / "shop") as broker, tamis.open(tmp_path / "shop", read_only=True) as reader:
+        broker.subscribe("ann", "all", "price >= 0")
+        broker.publish_many([{"price": number} for number in range(5)])
+        reader.acknowledge("ann", 3)
+        reader.acknowledge("ann", 2)
+        assert [note.sequence for note in broker.notifications("ann")] == [4, 5]
+        broker.publish({"price": 6})
+        broker.acknowledge("ann", 5)
+        assert [note.sequence for note in reader.notifications("ann")] == [6]
+        with pytest.raises(OptionError, match="the last note of 'ann' is 6"):
+            reader.acknowledge("ann", 7)
+        with pytest.raises(UnknownIdError):
+            reader.acknowledge("bob", 1)
+
+
 def test_threads_share_commits(tmp_path: Path) -> None:
     with tamis.open(tmp_path / "b", synchronous="off") as broker:
         broker.subscribe("ann", "all", "n >= 0")
@@ -399,9 +418,76 @@ def test_old_events_leave_the_tables(tmp_path: Path, clock: Clock) -> None:
         assert caught.value.first == 21
 
 
-@pytest.mark.parametrize(
-    "words", [{"max_age": 5}, {"max_age": timedelta(0)}, {"max_notes": 0}, {"max_notes": "x"}, {"when_full": "burst"}]
-)
-def test_wrong_retention_is_an_error(broker: Broker, words: dict[str, Any]) -> None:
-    with pytest.raises(OptionError):
-        broker.retain(**words)
+def test_events_that_nobody_wants_are_not_read_again(tmp_path: Path) -> None:
+    with Broker(tmp_path / "b") as broker:
+        broker.subscribe("ann", "none", "price < 0")
+        broker.publish_many([{"price": price} for price in range(100)])
+    (path,) = (tmp_path / "b").glob("queue-*")
+    assert path.name.startswith("queue-0-0-100-0-")
+    with Broker(tmp_path / "b") as broker:
+        broker.publish({"price": -1})
+        assert notes(broker, "ann") == [(1, 101, ("none",))]
+
+
+def test_a_broker_in_memory_saves_nothing() -> None:
+    limits = BrokerLimits(notes_in_tail=2, changes_behind=1, changes_to_save=1, valid_behind=1, valid_to_save=1)
+    with Broker(":memory:", limits=limits) as broker:
+        broker.subscribe("ann", "all", "price >= 0")
+        for price in range(20):
+            broker.publish({"price": price}, valid_until=datetime(2999, 1, 1))
+            broker.subscribe("bob", str(price), f"price = {price}")
+        broker.compact()
+        assert broker.stats()["problem"] is None
+        assert [note.event["price"] for note in broker.notifications("bob")] == list(range(20))
+
+
+def test_compacting_beside_the_background_thread(tmp_path: Path) -> None:
+    limits = BrokerLimits(notes_in_tail=4, changes_to_save=1)
+    with Broker(tmp_path / "shop", limits=limits, synchronous="off") as broker:
+        broker.subscribe("ann", "all", "price >= 0")
+        publisher = threading.Thread(target=lambda: [broker.publish({"price": number}) for number in range(1000)])
+        publisher.start()
+        while publisher.is_alive():
+            broker.compact()
+        publisher.join()
+        assert [note.event["price"] for note in broker.notifications("ann")] == list(range(1000))
+
+
+def test_a_reader_opens_while_old_events_leave(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first event is valid for long, so the events that leave are not the first ones."""
+    with Broker(tmp_path / "b", clock=clock) as broker:
+        broker.retain(max_age=timedelta(seconds=10))
+        broker.subscribe("ann", "a", "price >= 0")
+        broker.publish({"price": 0}, valid_until=NOON + timedelta(hours=1))
+        broker.publish({"price": 1})
+    with Broker(tmp_path / "b", clock=clock) as broker:
+        for price in range(8):
+            broker.publish({"price": price})
+        clock.wait(11)
+
+        def compacted(limits: BrokerLimits, blocks: Sequence[Block] = ()) -> Queues:
+            broker.compact()
+            return Queues(limits, blocks)
+
+        monkeypatch.setattr(opening, "Queues", compacted)
+        with Broker(tmp_path / "b", read_only=True, clock=clock) as reader:
+            monkeypatch.undo()
+            broker.publish({"price": 1})
+            assert notes(reader, "ann") == [(11, 11, ("a",))]
+
+
+@pytest.mark.parametrize("later", [0, 40])
+def test_no_number_is_used_again_when_only_an_early_event_is_left(tmp_path: Path, clock: Clock, later: int) -> None:
+    """The first event is valid for long, so its note stays in a block whose later notes are gone."""
+    limits = BrokerLimits(notes_in_tail=4)
+    with Broker(tmp_path / "b", clock=clock, limits=limits) as broker:
+        broker.retain(max_age=timedelta(seconds=10))
+        broker.subscribe("ann", "a", "price >= 0")
+        broker.publish({"price": 0}, valid_until=NOON + timedelta(hours=1))
+        for price in range(8 + later):
+            broker.publish({"price": price})
+        clock.wait(11)
+        broker.compact()
+    with Broker(tmp_path / "b", clock=clock, limits=limits) as again:
+        again.publish({"price": 1})
+        assert notes(again, "ann") == [(10 + later, 10 + later, ("a",))]

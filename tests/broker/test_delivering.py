@@ -137,3 +137,11 @@ def test_an_event_that_is_text_already_is_stored_as_it_is(broker: Broker) -> Non
     broker.deliver([(StoredText('{"at":{"$date":"2026-11-18"}}'), [3])], source="spark", batch=0)
     ((_, event, _),) = told(broker, "bob")
     assert event == {"at": datetime(2026, 11, 18).date()}
+
+
+def test_a_subscription_that_begins_later_is_not_told(tmp_path: Path) -> None:
+    with open(tmp_path / "shop") as broker:
+        broker.subscribe("ann", "later", "price > 0", valid_from=datetime(2999, 1, 1, tzinfo=UTC))
+        (change,) = broker.changes()
+        broker.deliver([({"price": 1}, [change.id])], source="spark", batch=0)
+        assert list(broker.notifications("ann")) == []

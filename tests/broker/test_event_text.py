@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import array
 import json
 import math
+from collections import UserList, deque
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -19,7 +21,8 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.broker.event_text import event_text, read_event
-from tamis.errors import EventError
+from tamis.errors import BrokerError, EventError
+from tamis.language.event import Refused, flatten
 
 _SCALARS = st.one_of(
     st.none(),
@@ -35,6 +38,10 @@ _SCALARS = st.one_of(
     st.uuids(),
     st.builds(tamis.Interval, st.integers(-5, 0), st.floats(0, 9)),
 )
+_MEMBERS = st.recursive(
+    _SCALARS, lambda inner: st.frozensets(inner, max_size=3) | st.tuples(inner, inner), max_leaves=6
+)
+"""What a set can hold."""
 _NAMES = st.text(max_size=3) | st.sampled_from(["$date", "$object", "$tuple", "$set", "a"])
 _VALUES = st.recursive(
     _SCALARS,
@@ -42,7 +49,7 @@ _VALUES = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(_NAMES, inner, max_size=3)
         | st.tuples(inner, inner)
-        | st.sets(st.integers(), max_size=3)
+        | st.sets(_MEMBERS, max_size=3)
     ),
     max_leaves=8,
 )
@@ -109,6 +116,132 @@ def test_dataclasses_and_series_are_stored_as_objects() -> None:
     assert read_event(event_text(Book("x", [1]))) == {"title": "x", "prices": [1]}
     assert read_event(event_text({"book": Book("x", [1])})) == {"book": {"title": "x", "prices": [1]}}
     assert read_event(event_text(pd.Series({"price": 15}))) == {"price": 15}
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+
+
+class Numbers(list[int]):
+    """A list that a set can hold."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return len(self)
+
+
+@dataclass
+class Shelf(list[int]):
+    """A list with fields: the language takes it as an object."""
+
+    name: str
+
+
+@pytest.mark.parametrize(
+    "value", [{frozenset([1])}, {(1, frozenset([2, (3,)]))}, frozenset([frozenset([frozenset()])]), [{frozenset("ab")}]]
+)
+def test_sets_within_sets_come_back_equal(value: Any) -> None:
+    assert read_event(event_text({"a": value})) == {"a": value}
+
+
+@pytest.mark.parametrize("member", [Point(1), (1, Point(2)), frozenset([Point(3)]), Numbers([1]), (Numbers(),)])
+def test_a_set_of_objects_or_lists_cannot_be_stored(member: Any) -> None:
+    with pytest.raises(EventError, match="a set cannot be stored if objects or lists are in it") as caught:
+        event_text({"good": 1, "bad": {member}})
+    assert caught.value.attribute == "bad"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[1]",
+        "5",
+        '["$date"]',
+        '{"a":{"$set":[[1]]}}',
+        '{"a":{"$set":5}}',
+        '{"a":{"$date":"yesterday"}}',
+        '{"a":{"$date":5}}',
+        '{"a":{"$decimal":"x"}}',
+        '{"a":{"$decimal":[]}}',
+        '{"a":{"$bytes":"?"}}',
+        '{"a":{"$uuid":7}}',
+        '{"a":{"$interval":[1]}}',
+        '{"a":{"$interval":[2,1]}}',
+        '{"a":{"$interval":{}}}',
+        '{"a":{"$object":[]}}',
+        '{"a":' + "9" * 5000 + "}",
+        '{"a":' + "[" * 100_000,
+        None,
+    ],
+    ids=lambda text: repr(text)[:30],
+)
+def test_a_damaged_text_is_an_error_that_says_what_to_do(text: Any) -> None:
+    with pytest.raises(BrokerError, match="Hint: the tables are damaged"):
+        read_event(text)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        memoryview(b"ab"),
+        deque([1]),
+        range(3),
+        array.array("i", [1]),
+        UserList([1]),
+        {"a": 1}.keys(),
+        iter([1]),
+        pd.Series([1]),
+        pd.Series({"a": 1}),
+        pd.Index([1]),
+        pd.Categorical(["a"]),
+        np.ma.masked_array([1]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_the_language_does_not_take_as_a_list_is_not_stored_as_one(value: Any) -> None:
+    assert isinstance(flatten({"bad": value})["bad"], Refused)
+    with pytest.raises(EventError, match="cannot be stored") as caught:
+        event_text({"good": 1, "bad": value})
+    assert caught.value.attribute == "bad"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [1, None, "a"],
+        (1, (2, 3)),
+        {1},
+        frozenset(["a"]),
+        {(1, frozenset([2]))},
+        np.array([[1, 2], [3, 4]]),
+        np.array(5),
+        np.array(["2026-11-18"], dtype="datetime64[ns]"),
+        [np.float32(0.1)],
+        Point(1),
+        [Point(1), Point(2)],
+        Shelf("crime"),
+        pd.Timestamp("2026-11-18 09:30:00.123456789"),
+        Decimal("0.1"),
+        Decimal("NaN"),
+        10**400,
+    ],
+    ids=repr,
+)
+def test_the_language_takes_a_stored_value_as_the_published_one(value: Any) -> None:
+    assert flatten(read_event(event_text({"a": value}))) == flatten({"a": value})
+
+
+def test_a_bytearray_comes_back_as_bytes() -> None:
+    back = read_event(event_text({"a": bytearray(b"\x00\xff")}))["a"]
+    assert (type(back), back) == (bytes, b"\x00\xff")
+
+
+@pytest.mark.parametrize("value", [10**5000, [1, {"b": 10**5000}]], ids=["plain", "nested"])
+def test_an_integer_that_python_does_not_write_is_an_error(value: Any) -> None:
+    with pytest.raises(EventError, match="an integer has more than 4300 digits") as caught:
+        event_text({"good": 1, "bad": value})
+    assert caught.value.attribute == "bad"
 
 
 @pytest.mark.parametrize(

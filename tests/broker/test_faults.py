@@ -8,19 +8,41 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count, product
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import count, pairwise, product
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tamis.broker import Broker
+from tamis.broker.folder import TABLES
+from tamis.broker.opening import open_state
+from tamis.broker.publishing import Line, Offer
+from tamis.broker.retention import Retention
+from tamis.broker.tables import Tables
 from tamis.errors import BrokerError
 from tests.broker import faults as fault
 from tests.broker.faults import Faults, Method
 from tests.broker.model import Model
-from tests.broker.script import SCRIPT, Opening, Step, at_time, expected, moment, shown, stored_events
+from tests.broker.sampling import spread
+from tests.broker.script import (
+    LIMITS,
+    QUIET,
+    SCRIPT,
+    START,
+    STORIES,
+    Opening,
+    Step,
+    at_time,
+    expected,
+    moment,
+    shown,
+    stored_events,
+)
 
 pytestmark = pytest.mark.skipif(not fault.available(), reason=fault.REASON)
 
@@ -37,6 +59,7 @@ CODES: dict[Method, list[int]] = {
     "sync": [fault.IOERR_FSYNC],
     "truncate": [fault.IOERR_TRUNCATE],
 }
+NEVER = 2**62
 CLOSE = Step(40, "close", lambda broker: broker.close(), lambda model: None)
 
 
@@ -95,64 +118,95 @@ def failure(step: Step, broker: Broker) -> BrokerError | None:
     return None
 
 
+class Places:
+    """The calls of a method that fail, counted from 1: all of them, or `most` of them in a short run."""
+
+    def __init__(self, most: int, soak: bool) -> None:
+        self._most = most
+        self._soak = soak
+        self._random = Random(27)
+
+    def __call__(self, total: int) -> Sequence[int]:
+        """Places among `total` calls."""
+        places = range(1, total + 1)
+        return places if self._soak else spread(places, self._most, self._random)
+
+
+@pytest.mark.parametrize("story", STORIES)
 @pytest.mark.parametrize("method", CODES)
 def test_a_failed_call_has_not_happened_and_can_be_made_again(
-    tmp_path: Path, faults: Faults, method: Method, soak: bool
+    tmp_path: Path, faults: Faults, method: Method, story: str, soak: bool
 ) -> None:
-    """For each call of the script: its first write fails, its second one, and so on."""
-    opening, model, failures = Opening(tmp_path / "broker"), Model(), 0
+    """For each call of the script: its first write fails, its second one, and so on. A short run takes some of the writes."""
+    script = STORIES[story].steps
+    opening, model, failures = Opening(tmp_path / "broker"), STORIES[story].model(), 0
+    opening.limits, opening.history = QUIET, STORIES[story].history
     # The disk fails once, or until it is mended. A short run takes these by turns.
-    ways = list(product(CODES[method], (False, True)))
+    ways, places = list(product(CODES[method], (False, True))), Places(4, soak)
+    turns = count()
     with opening.broker() as broker:
-        for place, step in enumerate(SCRIPT):
-            for at in count(1):
-                for code, is_lasting in ways if soak else [ways[(place + at) % len(ways)]]:
-                    run = Run(opening.copied(), faults, model)
+        opening.history = None  # The folder remembers it.
+        for step, later in pairwise([*script, CLOSE]):
+            for at in places(calls_of(method, Run(opening.copied(), faults, model), step)):
+                for code, is_lasting in ways if soak else [ways[next(turns) % len(ways)]]:
                     faults.fail(method, code, at=at, is_lasting=is_lasting)
-                    has_failed = fail_and_go_on(run, step, is_lasting)
-                    assert run.call([*SCRIPT, CLOSE][place + 1])
-                    run.broker.close()
-                    run.settle(run.opening)
-                if not has_failed:
-                    break
+                    assert has_failed(Run(opening.copied(), faults, model), step, later, is_lasting)
                 failures += 1
             opening.now = step.at
             step.broker(broker)
             model = step.applied(model)
-    assert failures >= len(SCRIPT) // 2
+    assert failures >= len(script) // 2
 
 
-def fail_and_go_on(run: Run, step: Step, is_lasting: bool) -> bool:
-    """Make a call until it happens. Returns whether the disk has failed."""
+def calls_of(method: Method, run: Run, step: Step) -> int:
+    """How often a call asks for a method when nothing fails."""
+    run.faults.fail(method, fault.FULL, at=NEVER)
+    assert run.call(step)
+    run.faults.mend()
+    run.broker.close()
+    shutil.rmtree(run.opening.path)
+    return run.faults.called
+
+
+def has_failed(run: Run, step: Step, later: Step, is_lasting: bool) -> bool:
+    """Make a call until it happens, and the next call after it. Returns whether the disk has failed."""
     has_happened = run.call(step)
     if not has_happened and is_lasting:
         assert not run.call(step)
-    has_failed = run.faults.happened > 0
+    failed = run.faults.happened > 0
     run.faults.mend()
     assert has_happened or run.call(step)
-    return has_failed
+    assert run.call(later)
+    run.broker.close()
+    run.settle(run.opening)
+    return failed
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "from then on"])
-def test_the_disk_fails_while_a_broker_is_closed(tmp_path: Path, faults: Faults, kind: str, is_lasting: bool) -> None:
+def test_the_disk_fails_while_a_broker_is_closed(
+    tmp_path: Path, faults: Faults, kind: str, is_lasting: bool, soak: bool
+) -> None:
     """SQLite copies its log to the tables then. If that fails, the log stays, with all that was acknowledged."""
     method, code, suffixes = KINDS[kind]
     opening, model = Opening(tmp_path / "broker"), Model()
-    opening.log_pages = 1000
+    opening.log_pages, opening.limits = 1000, QUIET
     with opening.broker() as broker:
         for step in SCRIPT:
             opening.now = step.at
             step.broker(broker)
             model = step.applied(model)
-        for at in count(1):
+
+        def is_closed_with_a_fault(at: int) -> bool:
             run = Run(opening.copied(), faults, model)
             faults.fail(method, code, at=at, suffixes=suffixes, is_lasting=is_lasting)
             run.broker.close()
             run.settle(run.opening)
-            if not faults.happened:
-                break
-    assert at > 1 or kind == "write to the log"
+            return faults.happened > 0
+
+        assert not is_closed_with_a_fault(NEVER)
+        assert faults.called or kind == "write to the log"
+        assert all(map(is_closed_with_a_fault, Places(6, soak)(faults.called)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -182,18 +236,29 @@ def faults_at_opening(opening: Opening, faults: Faults) -> bool:
 def test_publishers_that_share_a_commit_share_its_failure(tmp_path: Path, faults: Faults) -> None:
     """The disk fails when a subscription begins, which the first call of the line lets happen. Others wait behind it."""
     opening = Opening(tmp_path / "broker")
-    broker = opening.broker()
-    broker.subscribe("ann", "later", "price > 1", valid_from=moment(5))
-    opening.now = 10
+    with opening.broker() as broker:
+        broker.subscribe("ann", "later", "price > 1", valid_from=moment(5))
+    tables = Tables(str(opening.path / TABLES))
+    state = open_state(tables, None, lambda: START + timedelta(seconds=10), LIMITS, read_only=False).state
+    together = 4
+
+    @contextmanager
+    def writing() -> Iterator[None]:
+        """All four calls are in the line before the first one has its turn."""
+        while line.waiting < together:
+            time.sleep(0)
+        yield
+
+    line = Line(state, Retention, writing)
+    offers = [[Offer([{"price": price}], [None], [None], None) for price in range(4)] for _ in range(2)]
     faults.fail("write", fault.FULL, at=1)
     with ThreadPoolExecutor(4) as pool:
-        with broker._lock:  # All four calls are in the line before the first one has its turn.
-            calls = [pool.submit(broker.publish, {"price": price}) for price in range(4)]
-            while len(broker._line._waiting) < 4:
-                time.sleep(0)
-        for call in calls:
+        for call in [pool.submit(line.publish, offer) for offer in offers[0]]:
             with pytest.raises(BrokerError, match="Hint: the disk is full"):
                 call.result()
-    assert [broker.publish({"price": price}).sequence for price in range(4)] == [1, 2, 3, 4]
-    assert [note.event for note in broker.notifications("ann")] == [{"price": 2}, {"price": 3}]
-    broker.close()
+    together = 1
+    assert [line.publish(offer)[0].sequence for offer in offers[1]] == [1, 2, 3, 4]
+    tables.close()
+    opening.now = 10
+    with opening.broker() as broker:
+        assert [note.event for note in broker.notifications("ann")] == [{"price": 2}, {"price": 3}]

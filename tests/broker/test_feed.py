@@ -9,8 +9,8 @@ import pytest
 
 import tamis
 from tamis.broker import open
+from tamis.broker.answers import Change
 from tamis.broker.feed import FEED, ChangeFeed
-from tamis.broker.records import Change
 
 
 def test_the_feed_has_the_rows_of_changes(tmp_path: Path) -> None:

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 import tamis
-from tamis.broker.tables import VERSION
+from tamis.broker.tables import STEPS, VERSION, Tables
 from tamis.errors import BrokerError, LockedError
 from tests.broker.model import Model
-from tests.broker.script import SCRIPT, Opening, at_time, expected, shown
+from tests.broker.script import QUIET, SCRIPT, Opening, at_time, expected, shown
 
 TABLES = "broker.sqlite"
+LOG_HEAD, LOG_PAGE = 32, 24 + 4096
+"""Bytes of the head of SQLite's log, and of a page in it with what stands before the page."""
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +90,10 @@ def test_a_page_that_is_overwritten_is_an_error(good: Path, tmp_path: Path, fill
         assert seen == expected(model()) or (isinstance(seen, BrokerError) and "Restore a backup" in str(seen)), start
 
 
-def test_a_log_that_is_cut_off_leaves_the_state_after_some_call(tmp_path: Path) -> None:
+def test_a_log_that_is_cut_off_leaves_the_state_after_some_call(tmp_path: Path, soak: bool) -> None:
+    """It is cut off in the middle of each page. A short run tries the last page of each commit, and the page after it."""
     opening, now = Opening(tmp_path / "broker"), Model()
-    opening.log_pages = 100_000
+    opening.log_pages, opening.limits = 100_000, QUIET
     models = [now]
     with opening.broker() as broker:
         for step in SCRIPT:
@@ -99,11 +102,14 @@ def test_a_log_that_is_cut_off_leaves_the_state_after_some_call(tmp_path: Path) 
             models.append(step.applied(models[-1]))
         whole = opening.copied().path
     states = [expected(at_time(each, opening.now)) for each in models]
-    # A page in the log takes 4,120 bytes, so the log is cut off in the middle of each page.
     content, found = (whole / f"{TABLES}-wal").read_bytes(), []
-    for size in range(len(content) - 100, 0, -4120):
-        folder = Path(shutil.copytree(whole, tmp_path / str(size)))
-        (folder / f"{TABLES}-wal").write_bytes(content[:size])
+    pages = range(LOG_HEAD, len(content), LOG_PAGE)
+    # The second number before a page is 0 if its commit goes on.
+    commits = {start for start in pages if any(content[start + 4 : start + 8])}
+    tried = pages if soak else [start for start in pages if commits & {start, start - LOG_PAGE}]
+    for start in reversed(tried):
+        folder = Path(shutil.copytree(whole, tmp_path / str(start)))
+        (folder / f"{TABLES}-wal").write_bytes(content[: start + LOG_PAGE - 100])
         found.append(states.index(read(folder, opening.now)))
         shutil.rmtree(folder)
     assert found == sorted(found, reverse=True)
@@ -115,6 +121,45 @@ def read(folder: Path, now: int) -> dict[str, Any]:
     opening.now = now
     with opening.broker() as broker:
         return shown(broker)
+
+
+_NUMBERS = ("[1", "{}", "[1.5]", '["1"]', "[0]", "[-1]", "[999]", f"[{2**70}]", "7")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [*(f"UPDATE events SET matches = '{each}' WHERE sequence = 1" for each in _NUMBERS),
+     *(f"UPDATE meetings SET events = '{each}'" for each in ("[1", "{}", "[1.5]", "7", f"[{2**70}]")),
+     "UPDATE meetings SET subscription = 999"],
+)  # fmt: skip
+def test_damaged_numbers_of_subscriptions_and_events(folder: Path, damage: str) -> None:
+    for path in folder.glob("queue-*"):
+        path.unlink()
+    tables = sqlite3.connect(folder / TABLES)
+    tables.execute(damage)
+    tables.commit()
+    tables.close()
+    assert_error(folder, "Restore a backup")
+
+
+def test_tables_that_are_gone(folder: Path) -> None:
+    (folder / TABLES).unlink()
+    assert_error(folder, f"{TABLES} is gone")
+
+
+def test_a_new_folder_survives_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name lies in the folder above. So each folder in which a name was made is synced."""
+    synced = set()
+    sync = os.fsync
+
+    def noting(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    tamis.open(tmp_path / "a" / "b" / "broker").close()
+    for path in (tmp_path, tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "broker"):
+        assert path.stat().st_ino in synced, path
 
 
 # Foreign and newer files
@@ -140,6 +185,43 @@ def test_tables_of_a_newer_version(folder: Path) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
     assert_error(folder, "use a newer Tamis")
+
+
+LATER = (
+    *STEPS,
+    "ALTER TABLE events ADD COLUMN source TEXT; UPDATE events SET source = 'here';",
+    "CREATE TABLE sources (name TEXT); INSERT INTO sources VALUES ('here');",
+)
+
+
+def test_older_tables_are_brought_up_to_date(folder: Path) -> None:
+    path = str(folder / TABLES)
+    with pytest.raises(BrokerError, match="open the folder once without read_only"):
+        Tables(path, read_only=True, steps=LATER)
+    for steps in (LATER[:-1], LATER, LATER):
+        tables = Tables(path, steps=steps)
+        assert set(tables.rows("SELECT source FROM events")) == {("here",)}
+        tables.close()
+    tables = Tables(path, read_only=True, steps=LATER)
+    assert list(tables.rows("SELECT name FROM sources")) == [("here",)]
+    tables.close()
+    assert_error(folder, "use a newer Tamis")
+
+
+def test_tables_of_the_first_version(folder: Path) -> None:
+    """They have no table for a history."""
+    connection = sqlite3.connect(folder / TABLES)
+    connection.executescript("DROP TABLE history; PRAGMA user_version = 1;")
+    connection.close()
+    assert look(folder) == expected(model())
+    with tamis.open(folder, history=tamis.History(rows=3)) as broker:
+        assert broker.history == tamis.History(rows=3)
+
+
+def test_a_step_that_fails_changes_nothing(folder: Path) -> None:
+    with pytest.raises(BrokerError, match="no such table"):
+        Tables(str(folder / TABLES), steps=(*STEPS, "UPDATE nowhere SET name = 1;"))
+    assert look(folder) == expected(model())
 
 
 def test_a_file_instead_of_a_folder(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
-from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -19,9 +18,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import tamis
 from tamis.broker import Broker
 from tamis.broker.limits import BrokerLimits
-from tamis.errors import OptionError, QueueFullError, RetentionError, UnknownIdError
+from tamis.errors import HistoryError, OptionError, QueueFullError, RetentionError, UnknownIdError
+from tamis.language.evaluate import evaluate, matches
 from tests.broker.folders import copy_folder
 from tests.broker.model import DAY, FullError, Model
+from tests.earlier.reference import ReferenceHistory
 
 START = datetime(2026, 11, 18, tzinfo=UTC)
 SUBSCRIBERS = st.sampled_from(["ann", "bob"])
@@ -37,16 +38,33 @@ _TEXTS = [
     "price BETWEEN 5 AND 15 AND tags IS NOT NULL",
     "FALSE",
 ]
-EXPRESSIONS = st.sampled_from(_TEXTS)
+_JOINED = [
+    "price < ALL (SELECT price FROM history)",
+    "genre = ANY (SELECT genre FROM history) AND price < 20",
+    "NOT EXISTS (SELECT 1 FROM history h WHERE h.genre = genre)",
+    "price = 5 OR EXISTS (SELECT 1 FROM history h WHERE h.tags = tags AND h.price >= price)",
+    "genre = 'crime' AND NOT (price >= ANY (SELECT price FROM history) AND tags = 'new')",
+]
+"""Some of them need earlier events, and some hold for many of those."""
+EXPRESSIONS = st.sampled_from([*_TEXTS, *_JOINED])
+HISTORIES = [
+    None,
+    tamis.History(rows=3),
+    tamis.History(rows=2, key="genre"),
+    tamis.History(age=6, order="at"),
+    tamis.History(rows=2, age=10, order="at", key="genre"),
+    tamis.History(rows=3, order="at"),
+]
 EVENTS = st.fixed_dictionaries(
     {},
     optional={
         "price": st.sampled_from([0, 5, 9.5, 15, 20, 30, 2**60, tamis.Interval(8, 12), "free"]),
         "genre": st.sampled_from(["crime", "classics", "poetry"]),
         "tags": st.sampled_from(["new", ["new", "used"], []]),
+        "at": st.sampled_from([*range(0, 20, 2), 3.5, "noon"]),
     },
 )
-SECONDS = st.sampled_from([1, 2, 5, 20, DAY])
+SECONDS = st.sampled_from([1, 2, 5, 10, 20, DAY])
 BOUNDS = st.sampled_from([None, 10, 30, 5, 1, 0, -5])
 
 
@@ -58,25 +76,44 @@ class BrokerMachine(RuleBasedStateMachine):
     """Calls a broker and the model alike."""
 
     @initialize(
-        max_age=st.sampled_from([None, 10, 40]), max_notes=st.sampled_from([None, 3, 10]), refuses=st.booleans()
+        max_age=st.sampled_from([None, 10, 40]),
+        max_notes=st.sampled_from([None, 3, 10]),
+        refuses=st.booleans(),
+        history=st.sampled_from(HISTORIES),
     )
-    def begin(self, max_age: int | None, max_notes: int | None, refuses: bool) -> None:
+    def begin(
+        self, max_age: int | None, max_notes: int | None, refuses: bool, history: tamis.History | None = None
+    ) -> None:
         self.folder = tempfile.mkdtemp()
         self.count = 0
-        self.model = Model(max_age=max_age, max_notes=max_notes, refuses=refuses)
-        self.broker = self._opened(Path(self.folder, "0"))
+        self.history = history
+        retained = None if history is None else ReferenceHistory(history)
+        self.model = Model(max_age=max_age, max_notes=max_notes, refuses=refuses, retained=retained)
+        self.broker = self._opened(Path(self.folder, "0"), history=history)
+        self._retain()
+
+    @rule(max_age=st.sampled_from([None, 10, 40]), max_notes=st.sampled_from([None, 3, 10]), refuses=st.booleans())
+    def retain(self, max_age: int | None, max_notes: int | None, refuses: bool) -> None:
+        self.model.retain(max_age, max_notes, refuses)
+        self._retain()
+
+    def _retain(self) -> None:
+        max_age = self.model.max_age
         self.broker.retain(
             max_age=None if max_age is None else timedelta(seconds=max_age),
-            max_notes=max_notes,
-            when_full="refuse publish" if refuses else "drop oldest",
+            max_notes=self.model.max_notes,
+            when_full="refuse publish" if self.model.refuses else "drop oldest",
         )
 
-    def _opened(self, path: Path, *, read_only: bool = False) -> Broker:
+    def _opened(self, path: Path, *, read_only: bool = False, history: tamis.History | None = None) -> Broker:
         # Tiny limits: blocks of queues are made and merged, and tables are read in parts.
         limits = BrokerLimits(
             notes_in_tail=4,
             changes_behind=3,
             changes_to_save=2,
+            valid_behind=3,
+            valid_to_save=1,
+            strings_to_know=1,
             events_between_sweeps=7,
             rows_at_once=3,
             notes_at_once=3,
@@ -86,6 +123,7 @@ class BrokerMachine(RuleBasedStateMachine):
             read_only=read_only,
             clock=lambda: START + timedelta(seconds=self.model.now),
             synchronous="off",
+            history=history,
             limits=limits,
         )
 
@@ -137,6 +175,9 @@ class BrokerMachine(RuleBasedStateMachine):
         if start is not None and end is not None and start >= end:
             with pytest.raises(OptionError, match="before `valid_until`"):
                 self.broker.subscribe(subscriber, name, **words)
+        elif self.history is None and given.get("expression") in _JOINED:
+            with pytest.raises(HistoryError):
+                self.broker.subscribe(subscriber, name, **words)
         else:
             self.broker.subscribe(subscriber, name, **words)
             self.model.subscribe(subscriber, name, given)
@@ -184,7 +225,7 @@ class BrokerMachine(RuleBasedStateMachine):
     @rule(events=st.lists(EVENTS, max_size=6), until=BOUNDS)
     def publish_many(self, events: list[dict[str, Any]], until: int | None) -> None:
         end = None if until is None else self.model.now + until
-        after = deepcopy(self.model)
+        after = self.model.copied()
         try:
             numbers = [after.publish(event, end, None, None) for event in events]
         except FullError:
@@ -242,6 +283,13 @@ class BrokerMachine(RuleBasedStateMachine):
         for subscriber in sorted(self.model.subscribers) if hasattr(self, "broker") else ():
             self._compare_notes(subscriber, 0, self.model.hidden(subscriber))
 
+    def last_notes_are_the_same(self) -> None:
+        """As `notes_are_the_same`, for some notes of each subscriber."""
+        for subscriber in sorted(self.model.subscribers):
+            hidden, total = self.model.hidden(subscriber), len(self.model.queues.get(subscriber, []))
+            start = max(hidden, total - 10)
+            self._compare_notes(subscriber, start, start)
+
     @invariant()
     def subscriptions_are_the_same(self) -> None:
         if hasattr(self, "broker"):
@@ -269,7 +317,31 @@ class BrokerMachine(RuleBasedStateMachine):
         if self.model.may_be_deleted(number):
             return
         explanation = self.broker.explain(name[0], name[1], number)
-        assert (explanation.truth is True) == self.model.wants(name, self.model.events[number - 1].event)
+        stored = self.model.events[number - 1]
+        assert explanation.truth is evaluate(self.model.wishes[name].expression, stored.event, stored.earlier)
+        if self.history is not None and getattr(self, "reader", None) is not None:
+            assert self.reader is not None
+            if name in {(each.subscriber, each.name) for each in self.reader.subscriptions()}:
+                assert self.reader.explain(name[0], name[1], number).truth is explanation.truth
+
+    @rule(event=EVENTS)
+    def would_match(self, event: dict[str, Any]) -> None:
+        stored = self.model.coming(event)
+        active = [name for name, wish in self.model.wishes.items() if wish.is_active(self.model.now)]
+        assert self.broker.would_match(event) == any(self.model.wants(name, stored) for name in active)
+
+    @precondition(lambda self: self.history is not None)
+    @rule(expression=st.sampled_from(_JOINED))
+    def replay(self, expression: str) -> None:
+        """A thread may delete events meanwhile. What is there before and after is found."""
+        before, found, after = (
+            {number for number, _ in self.broker.replay(text)} for text in ("TRUE", expression, "TRUE")
+        )
+        for number in before:
+            stored = self.model.events[number - 1]
+            if number in after or number in found:
+                assert (number in found) == matches(expression, stored.event, stored.earlier)
+        assert found <= before
 
     @rule()
     def read_in_another_broker(self) -> None:
@@ -284,6 +356,11 @@ class BrokerMachine(RuleBasedStateMachine):
     @rule()
     def compact(self) -> None:
         self.broker.compact()
+        if self.model.max_notes is not None:
+            stored = {number for number, _ in self.broker.replay("TRUE")}
+            keyed = {number for number, moment in self.model.keys.values() if self.model.now < moment + DAY}
+            unreadable = {number for number in range(1, len(self.model.events) + 1) if self.model.is_unreadable(number)}
+            assert not stored & (unreadable - keyed)
 
     @rule()
     def go_on_in_a_backup(self) -> None:
@@ -314,28 +391,36 @@ class BrokerMachine(RuleBasedStateMachine):
 
 TestBroker = BrokerMachine.TestCase
 TestBroker.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=settings().max_examples // 4,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
 
 
 _CALLS = {
-    "subscribe": 6, "prolong": 2, "change": 3, "remove_subscriber": 0.3, "publish": 8, "publish_many": 2,
+    "subscribe": 6, "prolong": 2, "change": 5, "remove_subscriber": 0.3, "publish": 8, "publish_many": 2,
     "acknowledge": 1, "read": 2, "wait": 4, "restart": 1, "crash": 1, "compact": 0.7, "go_on_in_a_backup": 0.5,
-    "read_in_another_broker": 3, "changes_lead_to_the_subscriptions": 1,
+    "read_in_another_broker": 3, "would_match": 1, "replay": 0.5, "changes_lead_to_the_subscriptions": 1, "retain": 0.3,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_long_series_of_calls(seed: int, request: pytest.FixtureRequest) -> None:
     """A series that is far longer than Hypothesis makes."""
     random = Random(seed)
     machine = BrokerMachine()
-    machine.begin(*[(None, None, False), (40, 10, False), (10, None, False), (None, 10, True)][seed])
+    retention = [(None, None, False), (40, 10, False), (10, None, False), (None, 10, True)][seed % 4]
+    history = None if seed < 4 else HISTORIES[1 + (seed - 4) % (len(HISTORIES) - 1)]
+    machine.begin(*retention, history)
     steps = 2000 if request.config.getoption("--soak") else 300
     try:
-        for call in random.choices(list(_CALLS), list(_CALLS.values()), k=steps):
-            getattr(machine, call)(**_ARGUMENTS[call](random))
-            machine.notes_are_the_same()
+        for turn, call in enumerate(random.choices(list(_CALLS), list(_CALLS.values()), k=steps)):
+            if call != "replay" or history is not None:
+                getattr(machine, call)(**_ARGUMENTS[call](random))
+            machine.last_notes_are_the_same()
+            if turn % 10 == 0:  # Reading all notes takes most of the time.
+                machine.notes_are_the_same()
             machine.subscriptions_are_the_same()
     finally:
         machine.teardown()
@@ -350,6 +435,7 @@ def _event(random: Random) -> dict[str, Any]:
         "price": random.choice([0, 5, 9.5, 15, 20, 30, 2**60, tamis.Interval(8, 12), "free"]),
         "genre": random.choice(["crime", "classics", "poetry"]),
         "tags": random.choice(["new", ["new", "used"], []]),
+        "at": random.choice([*range(0, 20, 2), 3.5, "noon"]),
     }
     return {name: value for name, value in values.items() if random.random() < 0.8}
 
@@ -361,12 +447,12 @@ def _bound(random: Random) -> int | None:
 _ARGUMENTS: dict[str, Callable[[Random], dict[str, Any]]] = {
     "subscribe": lambda random: {
         **_pair(random),
-        "expression": random.choice(_TEXTS),
+        "expression": random.choice([*_TEXTS, *_JOINED]),
         "weight": random.choice([None, 3]),
         "bounds": random.choice([None, (_bound(random), _bound(random))]),
     },
     "prolong": lambda random: {**_pair(random), "until": _bound(random)},
-    "change": lambda random: {**_pair(random), "call": random.choice(["unsubscribe", "pause", "resume", "resume"])},
+    "change": lambda random: {**_pair(random), "call": random.choice(["unsubscribe", "pause", "pause", "resume", "resume"])},
     "remove_subscriber": lambda random: {"subscriber": random.choice(["ann", "bob"])},
     "publish": lambda random: {
         "event": _event(random), "until": _bound(random), "key": random.choice([None, None, "k1", "k2"])
@@ -376,10 +462,17 @@ _ARGUMENTS: dict[str, Callable[[Random], dict[str, Any]]] = {
     },
     "acknowledge": lambda random: {"subscriber": random.choice(["ann", "bob"]), "share": random.uniform(0, 1.2)},
     "read": lambda random: {"subscriber": random.choice(["ann", "bob"]), "after": random.choice([None, 0, 1, 5])},
-    "wait": lambda random: {"seconds": random.choice([1, 1, 2, 5, 20, 1000, DAY])},
+    "wait": lambda random: {"seconds": random.choice([1, 1, 1, 2, 2, 5, 5, 10, 10, 40, 1000, DAY])},
     "compact": lambda random: {},
+    "retain": lambda random: {
+        "max_age": random.choice([None, 10, 40]),
+        "max_notes": random.choice([None, 3, 10]),
+        "refuses": random.random() < 0.3,
+    },
     "go_on_in_a_backup": lambda random: {},
     "read_in_another_broker": lambda random: {},
+    "would_match": lambda random: {"event": _event(random)},
+    "replay": lambda random: {"expression": random.choice(_JOINED)},
     "changes_lead_to_the_subscriptions": lambda random: {},
     "restart": lambda random: {},
     "crash": lambda random: {},

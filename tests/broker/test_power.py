@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -12,6 +14,7 @@ from tamis.broker.tables import Synchronous
 from tests.broker import faults as fault
 from tests.broker.faults import Faults, Method
 from tests.broker.model import Model
+from tests.broker.sampling import spread
 from tests.broker.script import SCRIPT, Opening, at_time, expected, shown, stored_events
 
 pytestmark = pytest.mark.skipif(not fault.available(), reason=fault.REASON)
@@ -22,6 +25,19 @@ def faults() -> Iterator[Faults]:
     # The disk need not be waited for: `Disk` knows what would be on it.
     with Faults(skips_sync=True) as installed:
         yield installed
+
+
+Files = dict[str, bytes]
+"""The content of the files of a folder, by name."""
+
+
+def files_of(folder: Path) -> Files:
+    """What a process that is killed now leaves. The background thread may rename or delete a cache meanwhile."""
+    files = {}
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):
+            files[path.name] = path.read_bytes()
+    return files
 
 
 class Disk:
@@ -35,27 +51,30 @@ class Disk:
         if method == "sync":
             self._synced[name] = Path(name).read_bytes()
 
-    def copied(self, folder: Path) -> None:
-        """Write what is on the disk into a folder. Shared memory is not there after a power cut."""
-        folder.mkdir()
-        for path in self._folder.iterdir():
-            if not path.name.endswith("-shm"):
-                (folder / path.name).write_bytes(self._synced.get(str(path), b""))
+    def files(self) -> Files:
+        """What a power cut leaves. Shared memory is gone."""
+        paths = [path for path in self._folder.iterdir() if not path.name.endswith("-shm")]
+        return {path.name: self._synced.get(str(path), b"") for path in paths}
 
 
-def states_left(opening: Opening, faults: Faults, is_power: bool) -> Iterator[tuple[str, Opening, tuple[Model, Model]]]:
-    """The script with a crash before each write, sync and truncate.
+def write_files(folder: Path, files: Files) -> None:
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+def states_left(
+    opening: Opening, faults: Faults, *, is_power: bool, soak: bool
+) -> Iterator[tuple[str, Opening, tuple[Model, Model]]]:
+    """The script with a crash before each write, sync and truncate, and after each call. A short run tries some of them.
 
     Yields the name of the call, the folder that the crash leaves, and the models before and after the call.
     """
-    disk, crashes = Disk(opening.path), []
+    disk, random = Disk(opening.path), Random(27)
+    crashes: list[Files] = []
 
     def crash(method: Method, name: str) -> None:
-        other = opening.copied()
-        if is_power:
-            shutil.rmtree(other.path)
-            disk.copied(other.path)
-        crashes.append(other)
+        crashes.append(disk.files() if is_power else files_of(opening.path))
 
     model = Model()
     faults.after = disk.sync
@@ -68,8 +87,10 @@ def states_left(opening: Opening, faults: Faults, is_power: bool) -> Iterator[tu
         crash("write", "")  # After the call.
         faults.before = None
         model = step.applied(before)
-        for place, left in enumerate(crashes):
-            yield step.name, left, (model if place == len(crashes) - 1 else before, model)
+        for files in crashes if soak else [*spread(crashes[:-1], 3, random), crashes[-1]]:
+            left = opening.elsewhere()
+            write_files(left.path, files)
+            yield step.name, left, (model if files is crashes[-1] else before, model)
             shutil.rmtree(left.path)
         crashes.clear()
     broker.close()
@@ -83,13 +104,15 @@ def is_one_of(left: Opening, models: tuple[Model, ...], faults: Faults) -> bool:
     return seen in [expected(model) for model in models if len(model.events) == len(events)]
 
 
-def test_a_process_that_dies_leaves_the_state_before_or_after_the_call(tmp_path: Path, faults: Faults) -> None:
-    for name, left, models in states_left(Opening(tmp_path / "broker"), faults, is_power=False):
+def test_a_process_that_dies_leaves_the_state_before_or_after_the_call(
+    tmp_path: Path, faults: Faults, soak: bool
+) -> None:
+    for name, left, models in states_left(Opening(tmp_path / "broker"), faults, is_power=False, soak=soak):
         assert is_one_of(left, models, faults), name
 
 
-def test_a_power_cut_leaves_the_state_before_or_after_the_call(tmp_path: Path, faults: Faults) -> None:
-    for name, left, models in states_left(Opening(tmp_path / "broker"), faults, is_power=True):
+def test_a_power_cut_leaves_the_state_before_or_after_the_call(tmp_path: Path, faults: Faults, soak: bool) -> None:
+    for name, left, models in states_left(Opening(tmp_path / "broker"), faults, is_power=True, soak=soak):
         assert is_one_of(left, models, faults), name
 
 
@@ -104,6 +127,6 @@ def test_the_weaker_settings_lose_calls_at_a_power_cut(
     faults.after = disk.sync
     with opening.broker() as broker:
         broker.publish({"price": 1})
-        disk.copied(left.path)
+        write_files(left.path, disk.files())
     with faults.paused(), left.broker():
         assert stored_events(left.path) == []

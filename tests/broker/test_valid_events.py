@@ -35,16 +35,39 @@ def _expected(expression: Expression, events: list[dict[str, Any]]) -> list[int]
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("few_strings", [0, 2000], ids=["many strings", "few strings"])
-def test_columns_agree_with_the_evaluator(seed: int, few_strings: int) -> None:
-    cases = RandomCases(seed, attributes=["a", "b", "user.name"])
-    events = [cases.event() for _ in range(120)]
-    valid = ValidEvents(few_strings=few_strings)
+def test_columns_agree_with_the_evaluator(seed: int, soak: bool) -> None:
+    random = RandomCases(seed, attributes=["a", "b", "user.name"])
+    events = [flatten(random.event()) for _ in range(120)]
+    few, many = ValidEvents(few_strings=2000), ValidEvents(few_strings=0)
     for number, event in enumerate(events, 1):
-        valid.add(number, flatten(event), END)
-    for _ in range(150):
-        expression = cases.expression()
-        assert valid.meet({1: expression}, 0)[1].tolist() == _expected(expression, events), str(expression)
+        few.add(number, event, END)
+        many.add(number, event, END)
+    for _ in range(1000 if soak else 100):
+        expression = random.expression()
+        expected = [number for number, event in enumerate(events, 1) if evaluate_flat(expression, event) is True]
+        assert few.meet({1: expression}, 0)[1].tolist() == expected, str(expression)
+        assert many.meet({1: expression}, 0)[1].tolist() == expected, str(expression)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ip_in(a, '10.0.0.0/8')", "NOT ip_in(a, '10.0.0.0/8')", "NOT (ip_in(a, '10.0.0.0/8', '::1') OR b > 1)",
+        "ip_in(a, '::/0') AND b = 1", "NOT ip_in(a, '::/0') AND NOT ip_in(missing, '::/0')", "NOT ip_in(a, '::/0') OR a IS NULL",
+        "ip_in(a, '10.0.0.0/8') IS NOT TRUE", "(NOT ip_in(a, '10.0.0.0/8')) IS UNKNOWN",
+    ],
+)  # fmt: skip
+def test_addresses_are_decided_by_columns(text: str) -> None:
+    values: list[Any] = ["10.0.0.1", "11.0.0.1", "::1", "::2", "::ffff:10.9.9.9", "no", "", 10, True, None, b"x"]
+    values += [["10.0.0.1", "no"], ["::2", 3]]
+    events = [{"a": value, "b": b} for value in values for b in (1, 2)]
+    valid = _stored(events)
+    expression = tamis.parse(text)
+    for many in (valid, ValidEvents(few_rows=0, few_strings=0)):
+        if many is not valid:
+            for number, event in enumerate(events, 1):
+                many.add(number, flatten(event), END)
+        assert many.meet({1: expression}, 0)[1].tolist() == _expected(expression, events)
 
 
 def test_a_matcher_decides_on_many_rows() -> None:

@@ -2,34 +2,61 @@
 
 Read in this order:
 
-    broker              `Broker`: publishing and reading         records         what it hands out: receipts, notes, subscriptions
+    broker              `Broker`: publishing and reading         answers         what it hands out: receipts, notes, subscriptions
     subscription_calls  its calls that change subscriptions      storage_calls   its calls for retention, backup, compaction
     delivery_calls      its calls for streams of batches         arguments       arguments, checked
+    listing_calls       its calls for pages of long lists
     session             what all calls share: folder and lock    delivering      events that were matched on Spark
     tables              the truth, in SQLite                     folder          the files, and the lock of the writer
     state               what is kept in memory                   schedule        when subscriptions begin and end
     alarm               a thread that looks at the clock
     publishing          events of all threads, in one commit     subscribing     changes of subscriptions
     valid_events        stored events that are still valid       event_text      events as JSON text
+    valid_columns       their values, by attribute and kind      strings         the strings of a column
+    string_search       LIKE over many strings                   address_search  ip_in over many strings
+    valid_file          valid events in a file                   valid_loading   valid events of a file and the tables
     queues              the notes of each subscriber             queue_block     notes in immutable arrays
     opening             from a folder to the state               reading         events and names of notes
     queue_files         blocks of notes in files                 matcher_file    the matcher in a file
-    housekeeping        work in the background                   compacting      deleting what is too old
-    retention           how long notes are kept                  moments         times, and the clock
-    limits              sizes that tests make small              acknowledging   the cursor, moved by a process that reads
-    feed                changes of subscriptions, for Spark      table_rows      rows of Arrow tables as events
+    cache_names         which files belong to the tables         table_rows      rows of Arrow tables as events
+    housekeeping        work in the background                   compacting      deleting what nobody can read
+    retention           how long notes are kept                  dropping        notes that can no longer be read
+    limits              sizes that tests make small              moments         times, and the clock
+    feed                changes of subscriptions, for Spark
+    history_table       where events belong among the earlier ones
+    live_history        the history of new events, and commits
+    join_meetings       stored events and their own histories
 """
 
 from __future__ import annotations
 
 import os
 
+from tamis.broker.answers import (
+    Change,
+    Matches,
+    Note,
+    Receipt,
+    StandingSubscription,
+    StoredEvent,
+    SubscriberFigures,
+)
 from tamis.broker.broker import Broker
 from tamis.broker.moments import Clock, system_clock
-from tamis.broker.records import Change, Matches, Note, Receipt, StandingSubscription
 from tamis.broker.tables import Synchronous
+from tamis.earlier.history import History
 
-__all__ = ["Broker", "Change", "Matches", "Note", "Receipt", "StandingSubscription", "open"]
+__all__ = [
+    "Broker",
+    "Change",
+    "Matches",
+    "Note",
+    "Receipt",
+    "StandingSubscription",
+    "StoredEvent",
+    "SubscriberFigures",
+    "open",
+]
 
 
 def open(
@@ -38,6 +65,7 @@ def open(
     read_only: bool = False,
     clock: Clock = system_clock,
     synchronous: Synchronous = "full",
+    history: History | None = None,
 ) -> Broker:
     """Open the broker in a folder, which is made if it is not there.
 
@@ -46,12 +74,16 @@ def open(
     path : path
         The folder. ``":memory:"`` keeps nothing.
     read_only : bool
-        Whether to read only. Any number of processes may read while one writes.
+        Whether to read only. Any number of processes may read while one writes. They may acknowledge what they read.
     clock : callable, optional
         Returns the time of now as a datetime. Tests set it.
     synchronous : "full", "normal" or "off"
         When SQLite waits for the disk. With "full", everything that was acknowledged survives a power cut. With "normal",
         a power cut may lose the last calls, a crash of the process does not. With "off", a power cut may damage the tables.
+
+    history : History, optional
+        Which earlier events to retain, as for `Matcher`. Subscriptions may then compare an event with the events before it. The
+        folder remembers it, so give it once.
 
     Raises
     ------
@@ -59,6 +91,8 @@ def open(
         The folder or its tables cannot be used.
     LockedError
         Another broker writes to this folder.
+    OptionError
+        `path` is not a path, `synchronous` is another word, or the folder has another history.
 
     Examples
     --------
@@ -68,4 +102,4 @@ def open(
     >>> [note.event for note in broker.notifications("ann")]
     [{'genre': 'crime', 'price': 15}]
     """
-    return Broker(path, read_only=read_only, clock=clock, synchronous=synchronous)
+    return Broker(path, read_only=read_only, clock=clock, synchronous=synchronous, history=history)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tamis.broker.arguments import listed, plain_key, plain_number
+from tamis.broker.answers import Matches, Note, Receipt
+from tamis.broker.arguments import listed, plain_key, plain_keys, plain_number
 from tamis.broker.delivery_calls import DeliveryCalls
 from tamis.broker.event_text import read_event
+from tamis.broker.history_table import history_of_stored
+from tamis.broker.listing_calls import ListingCalls
 from tamis.broker.moments import read_moment
 from tamis.broker.publishing import Offer, Published
-from tamis.broker.records import Matches, Note, Receipt
-from tamis.broker.storage_calls import StorageCalls
+from tamis.broker.queues import QueuedNote
 from tamis.broker.subscription_calls import SubscriptionCalls
 from tamis.broker.table_rows import row_events
 from tamis.broker.tables import SubscriberRow
-from tamis.errors import OptionError, RetentionError, UnknownIdError, shortened
-from tamis.language.explain import Explanation, explain
+from tamis.errors import BrokerError, OptionError, RetentionError, UnknownIdError, shortened
+from tamis.language.event import flatten
+from tamis.language.explain import Explanation, explain_flat
+from tamis.language.reading import to_expression
 from tamis.matcher.covering import CoveringReport, find_covering
 from tamis.matcher.event_input import as_table
 from tamis.matcher.options import plain_limit
@@ -26,7 +30,7 @@ _PATIENCE = 0.05
 """Seconds after which a reader that waits for notes looks at the clock, and at what other processes wrote."""
 
 
-class Broker(SubscriptionCalls, DeliveryCalls, StorageCalls):
+class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
     """Subscribers, their subscriptions, events, and the notes that tell one about the other. Make one with `tamis.open`.
 
     Any number of threads may use a broker.
@@ -88,14 +92,14 @@ class Broker(SubscriptionCalls, DeliveryCalls, StorageCalls):
         table = as_table(events)
         rows = listed(events, "events") if table is None else row_events(table)
         ends = valid_until if isinstance(valid_until, list | tuple) else [valid_until] * len(rows)
-        given_keys = [None] * len(rows) if keys is None else list(keys)
+        given_keys = plain_keys(keys, len(rows))
         if len(ends) != len(rows) or len(given_keys) != len(rows):
             raise OptionError(
                 f"{len(rows)} events need as many keys and moments, not {len(given_keys)} and {len(ends)}"
             )
         moments = [read_moment(each, "valid_until") for each in ends]
         limit = None if k is None else plain_limit(k)
-        return self._published(Offer(rows, moments, list(map(plain_key, given_keys)), limit, table))
+        return self._published(Offer(rows, moments, given_keys, limit, table))
 
     def _published(self, offer: Offer) -> list[Receipt]:
         return list(map(self._receipt, self._line.publish(offer)))
@@ -112,15 +116,18 @@ class Broker(SubscriptionCalls, DeliveryCalls, StorageCalls):
             Who reads.
         after : int, optional
             Start after this number. 0 starts at the oldest note there is. By default, start after the last note that was
-            acknowledged.
+            acknowledged. If no note was acknowledged yet, that is the oldest note there is.
         follow : bool
-            Wait for more notes at the end.
+            Wait for more notes at the end. Closing the broker ends the iterator.
 
         Raises
         ------
         UnknownIdError
+            There is no such subscriber. The iterator raises this, too, if somebody removes the subscriber meanwhile.
         RetentionError
-            Notes after this number were dropped.
+            Notes after this number were dropped. The iterator raises this, too, if its next note is dropped meanwhile.
+        BrokerError
+            The broker is closed. The iterator raises this, too, unless it follows.
         """
         with self._looking():
             owner = self._subscribing.owner(subscriber)
@@ -128,26 +135,50 @@ class Broker(SubscriptionCalls, DeliveryCalls, StorageCalls):
             hidden = self._retention.last_hidden(owner, self._state)
             if 0 < start < hidden:
                 raise RetentionError(subscriber, start, hidden + 1)
-        return self._read(owner, max(start, hidden), follow)
+        return self._read(subscriber, start or None, follow)
 
-    def _read(self, owner: SubscriberRow, after: int, follow: bool) -> Iterator[Note]:
+    def _read(self, subscriber: str, after: int | None, follow: bool) -> Iterator[Note]:
+        """The notes after a number; None: from the oldest one on. The numbers have no gap: a dropped note is an error."""
+        missing = 0
         while True:
             with self._told:
-                if self._is_closed:
+                if follow and self._is_closed:
                     return
                 self._look()
+                owner = self._subscribing.owner(subscriber)
+                hidden = self._retention.last_hidden(owner, self._state)
+                after = hidden if after is None else after
+                if max(hidden, missing) > after:
+                    raise RetentionError(subscriber, after, max(hidden, missing) + 1)
                 queued = self._state.queues.read(owner.number, after, self._limits.notes_at_once)
                 if not queued:
                     if not follow:
                         return
                     self._told.wait(_PATIENCE)
                     continue
-                moment = self._state.moment
-            yield from self._reading.notes(queued, moment)
-            after = queued[-1].sequence
+                moment, removals = self._state.moment, self._state.removals
+            notes = self._notes(queued, moment)
+            for note in notes:
+                yield note
+                after = note.sequence
+                if self._is_closed or self._state.removals != removals:
+                    break  # The next look says what has happened.
+            else:
+                missing = queued[len(notes)].sequence if len(notes) < len(queued) else 0
+
+    def _notes(self, queued: Sequence[QueuedNote], moment: int) -> list[Note]:
+        """Notes up to the first one whose event has left the tables. None if the broker was closed meanwhile."""
+        try:
+            return self._reading.notes(queued, moment)
+        except BrokerError:
+            if self._is_closed:
+                return []
+            raise
 
     def acknowledge(self, subscriber: str, sequence: int) -> None:
         """Move the cursor of a subscriber: reading starts after this note from now on. An earlier number changes nothing.
+
+        A broker that was opened with ``read_only=True`` does this, too, while another process writes. It is all that it writes.
 
         Raises
         ------
@@ -156,18 +187,39 @@ class Broker(SubscriptionCalls, DeliveryCalls, StorageCalls):
             There is no such note yet.
         """
         number = plain_number(sequence, "sequence")
-        with self._writing():
-            self._state.now()
+        with self._looking():
             owner = self._subscribing.owner(subscriber)
-            total = self._state.queues.total(owner.number)
-            if number > total:
-                raise OptionError(f"`sequence` is {number}, but the last note of {shortened(subscriber)} is {total}")
+            self._check_told(owner, number)
             if number > owner.cursor:
-                with self._tables.transaction():
-                    self._tables.rows("UPDATE subscribers SET cursor = ? WHERE number = ?", (number, owner.number))
+                self._cursor_tables().move_cursor(owner.number, number)
+
+    def acknowledge_many(self, sequences: Mapping[str, int]) -> None:
+        """Move the cursors of subscribers in one step: all of them, or none if one is wrong. See `acknowledge`.
+
+        Raises
+        ------
+        UnknownIdError, OptionError
+        """
+        with self._looking():
+            moves = []
+            for subscriber, sequence in sequences.items():
+                owner, number = self._subscribing.owner(subscriber), plain_number(sequence, "sequence")
+                self._check_told(owner, number)
+                moves.append((owner.number, number))
+            tables = self._cursor_tables()
+            with tables.transaction():
+                for number, sequence in moves:
+                    tables.move_cursor(number, sequence)
+
+    def _check_told(self, owner: SubscriberRow, number: int) -> None:
+        total = self._state.queues.total(owner.number)
+        if number > total:
+            raise OptionError(f"`sequence` is {number}, but the last note of {shortened(owner.name)} is {total}")
 
     def explain(self, subscriber: str, name: str, event_sequence: int) -> Explanation:
-        """Explain why a stored event satisfies a subscription or not.
+        """Explain why a stored event satisfies a subscription or not. A value outside the language is UNKNOWN.
+
+        With a history, the event is compared with the events that were retained when it was published.
 
         Raises
         ------
@@ -176,9 +228,13 @@ class Broker(SubscriptionCalls, DeliveryCalls, StorageCalls):
         number = plain_number(event_sequence, "event_sequence")
         with self._looking():
             row, stored = self._subscribing.find(subscriber, name), self._tables.event(number)
-        if stored is None:
-            raise UnknownIdError(event_sequence, "event")
-        return explain(row.expression, read_event(stored.event))
+            if stored is None:
+                raise UnknownIdError(event_sequence, "event")
+            expression = to_expression(row.expression)
+            earlier = history_of_stored(self._tables, number) if expression.needs_history() else []
+            if earlier is None:
+                raise UnknownIdError(event_sequence, "event")
+        return explain_flat(expression, flatten(read_event(stored.event)), earlier)
 
     def covering(self, *, most: int = 3, one_value: bool = False) -> CoveringReport[tuple[str, str]]:
         """Find subscriptions that are identical, covered by others, or never true. Paused ones are compared, too.
@@ -204,13 +260,14 @@ class Broker(SubscriptionCalls, DeliveryCalls, StorageCalls):
         """
         with self._writing():
             self._state.now()
-            return bool(self._state.matcher.match(event, k=1))
+            history = self._state.history
+            return bool(self._state.matcher.match(event, k=1)) if history is None else history.wants(event)
 
     def attributes(self) -> set[str]:
-        """The attributes that subscriptions ask about. It may have those of subscriptions that were removed of late."""
+        """The attributes that subscriptions ask about, and perhaps those of recently removed subscriptions."""
         with self._writing():
             self._state.now()
-            return set(self._state.store.dimensions.by_attribute)
+            return self._state.store.asked()
 
     def replay(self, expression: Any, after: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
         """The stored events that an expression is true of, with their numbers. Nobody is told.
@@ -219,4 +276,7 @@ class Broker(SubscriptionCalls, DeliveryCalls, StorageCalls):
         ------
         ExpressionError
         """
-        return self._reading.satisfying(self._expressions.read(expression), plain_number(after, "after"))
+        read, number = self._expressions.read(expression), plain_number(after, "after")
+        with self._looking():
+            pass
+        return self._reading.satisfying(read, number)

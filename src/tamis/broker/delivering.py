@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.broker.event_text import event_text
+from tamis.broker.history_table import known_event
 from tamis.broker.retention import Retention
 from tamis.broker.state import State, numbers_text
 from tamis.errors import EventError, OptionError, UnknownIdError, shortened
 from tamis.kernels.numbers import I64s
+from tamis.language.values import INT64_MAX, is_iterable
 
 
 class StoredText(str):
@@ -39,6 +41,8 @@ def read_deliveries(given: Iterable[Any]) -> list[Delivery]:
     ------
     EventError, OptionError
     """
+    if not is_iterable(given):
+        raise OptionError(f"`matched` must be a list of pairs of an event and numbers, not {shortened(given)}")
     found = []
     for row, pair in enumerate(given):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -53,10 +57,13 @@ def read_deliveries(given: Iterable[Any]) -> list[Delivery]:
 
 
 def _read_numbers(given: Any, row: int) -> I64s:
-    plain = np.asarray(given)
+    try:
+        plain = np.asarray(given)
+    except (OverflowError, TypeError, ValueError):  # such as lists of different lengths
+        plain = np.empty((0, 0))
     if plain.ndim == 1 and not len(plain):
         return np.empty(0, np.int64)
-    if plain.ndim != 1 or plain.dtype.kind not in "iu":
+    if plain.ndim != 1 or plain.dtype.kind not in "iu" or plain.max() > INT64_MAX:
         raise OptionError(f"delivery {row} must have a list of numbers of subscriptions, not {shortened(given)}")
     return np.unique(plain.astype(np.int64))
 
@@ -92,6 +99,10 @@ class Delivering:
             for numbers in told:
                 retention.refuse(numbers.astype(np.int32), waiting, state)
         first = state.event + 1
+        if state.history is not None:
+            state.history.begin()
+            flat = [known_event(each.text) for each in deliveries]
+            state.history.decide(flat, [True] * len(flat), first)
         rows = [
             (sequence, now, None, each.text, numbers_text(numbers.tolist()))
             for sequence, (each, numbers) in enumerate(zip(deliveries, told, strict=True), first)
@@ -100,13 +111,17 @@ class Delivering:
             with state.tables.transaction():
                 state.tables.put_events(rows)
                 state.tables.rows("REPLACE INTO batches (source, batch) VALUES (?, ?)", (source, batch))
+                if state.history is not None:
+                    state.history.put()
+            if state.history is not None:
+                state.history.settle()
             if rows:
                 names = np.concatenate(told).astype(np.int32)
                 state.tell_events(first, list(map(len, told)), names, np.full(len(rows), now))
         return True
 
     def _awake(self, matches: Sequence[I64s]) -> list[I64s]:
-        """The matches without subscriptions that were removed or paused meanwhile.
+        """The matches without subscriptions that were removed or paused meanwhile, or begin later.
 
         Raises
         ------
@@ -121,6 +136,6 @@ class Delivering:
         matcher, tables = self._state.matcher, self._state.tables
         # A subscription that has ended meanwhile is not in the matcher, but was valid when the stream found it.
         idle = [number for number in distinct.tolist() if number not in matcher]
-        sql = "SELECT removed OR paused FROM subscriptions WHERE number = ?"
+        sql = "SELECT removed OR paused OR NOT started FROM subscriptions WHERE number = ?"
         gone = [number for number in idle if tables.one(sql, (number,))[0]]
         return [numbers[~np.isin(numbers, gone)] for numbers in matches] if gone else list(matches)

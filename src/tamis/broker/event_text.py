@@ -8,6 +8,13 @@ JSON has no timestamps, dates, decimals, intervals, bytes and UUIDs. Such a valu
     {"x": {"$date": "my own"}}                {"x": {"$object": {"$date": "my own"}}}
 
 An object of the user that looks like a tagged value gets the tag `$object`, as in the last line.
+
+The language takes the stored event as it takes the published one. So only what the language takes as a list is stored as a list.
+Other values come back equal or are refused, except these, which come back as plain types:
+
+    an instance of a dataclass                an object
+    values and arrays of NumPy and pandas     numbers, strings, timestamps without nanoseconds, lists
+    bytearray, frozenset                      bytes, set; a frozenset within a set stays one
 """
 
 from __future__ import annotations
@@ -15,19 +22,25 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, TypeAlias
 from uuid import UUID
 
 from tamis.errors import BrokerError, EventError, shortened
-from tamis.language.event import MAX_NESTING, event_items
-from tamis.language.values import Interval, is_iterable, is_missing, plain_scalar
+from tamis.language.event import MAX_NESTING, event_items, is_list, object_items
+from tamis.language.values import Interval, is_missing, plain_scalar
 
 _PLAIN = frozenset((str, int, bool, type(None)))
 """Types that JSON has. A float may be NaN or infinite, which JSON does not have."""
+_NESTED = frozenset((dict, list))
+"""Types that may hold tagged values."""
 _MARK = "$"
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What the readers of JSON and of tagged values raise when a text is damaged."""
 
 Json: TypeAlias = Any
 
@@ -53,7 +66,10 @@ def event_text(event: Any) -> str:
             stored[name] = value
         else:
             stored[name] = _stored(value, name, 1)
-    return _written(stored)
+    try:
+        return _written(stored)
+    except ValueError:
+        raise _unwritable(stored) from None
 
 
 def read_event(text: str) -> dict[str, Any]:
@@ -66,11 +82,15 @@ def read_event(text: str) -> dict[str, Any]:
     """
     try:
         event: dict[str, Any] = _plain_reader(text)
-    except json.JSONDecodeError:
-        raise BrokerError(
-            f"a stored event cannot be read: {shortened(text)}. Hint: the tables are damaged. Restore a backup of the folder"
-        ) from None
-    return {name: _read(value) for name, value in event.items()} if '"$' in text else event
+        if type(event) is dict:
+            if '"$' not in text:
+                return event
+            return {name: _read(value) if type(value) in _NESTED else value for name, value in event.items()}
+    except _UNREADABLE:
+        pass
+    raise BrokerError(
+        f"a stored event cannot be read: {shortened(text)}. Hint: the tables are damaged. Restore a backup of the folder"
+    )
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
@@ -89,6 +109,17 @@ def _written(stored: dict[str, Json]) -> str:
     return text
 
 
+def _unwritable(stored: dict[str, Json]) -> EventError:
+    """The error for an event with an integer that Python refuses to write. It names the attribute."""
+    reason = f"an integer has more than {sys.get_int_max_str_digits()} digits and cannot be stored. Hint: use a Decimal"
+    for name, value in stored.items():
+        try:
+            _encode(value)
+        except ValueError:
+            return EventError(reason, attribute=name)
+    return EventError(reason)
+
+
 def _stored(value: Any, attribute: str, depth: int) -> Json:
     """A value as JSON writes it, with tags."""
     if depth > MAX_NESTING:
@@ -98,10 +129,11 @@ def _stored(value: Any, attribute: str, depth: int) -> Json:
         return value
     if cls is float:
         return value if math.isfinite(value) else {"$number": repr(value)}
-    if isinstance(value, Mapping):
-        return _stored_object(value, attribute, depth)
     if isinstance(value, Interval):
         return {"$interval": [_stored(value.lo, attribute, depth), _stored(value.hi, attribute, depth)]}
+    items = object_items(value)
+    if items is not None:
+        return _stored_object(items, attribute, depth)
     if isinstance(value, datetime) and is_missing(value):  # pandas' NaT
         return None
     for kind, tag, write in _TAGS:
@@ -110,9 +142,9 @@ def _stored(value: Any, attribute: str, depth: int) -> Json:
     return _stored_other(value, attribute, depth)
 
 
-def _stored_object(value: Mapping[Any, Any], attribute: str, depth: int) -> Json:
+def _stored_object(items: Iterable[tuple[Any, Any]], attribute: str, depth: int) -> Json:
     stored = {}
-    for name, each in value.items():
+    for name, each in items:
         if not isinstance(name, str):
             raise EventError(
                 f"a name within an object must be a string to be stored, not {shortened(name)}", attribute=attribute
@@ -124,20 +156,15 @@ def _stored_object(value: Mapping[Any, Any], attribute: str, depth: int) -> Json
 
 def _stored_other(value: Any, attribute: str, depth: int) -> Json:
     """Lists of all kinds, values of NumPy and pandas, and subclasses of plain types."""
-    if is_iterable(value):
-        each = [_stored(item, attribute, depth + 1) for item in value]
-        tag = next((tag for kind, tag in _COLLECTIONS if isinstance(value, kind)), None)
-        return each if tag is None else {tag: each}
+    if is_list(value):
+        return _stored_list(value, attribute, depth)
     if is_missing(value):
         return None
     try:
         plain = plain_scalar(value)
-    except ValueError as error:
-        raise EventError(f"cannot be stored: {error}", attribute=attribute) from None
+    except Exception as error:  # also what a foreign class raises
+        raise EventError(f"cannot be stored: {shortened(error, quoted=False)}", attribute=attribute) from None
     if plain is None or type(plain) is type(value):
-        items = None if plain is not None else _fields(value)
-        if items is not None:
-            return _stored_object(items, attribute, depth)
         raise EventError(
             f"{type(value).__name__} cannot be stored: {shortened(value)}. Hint: an event has numbers, strings, booleans, "
             "timestamps, dates, decimals, intervals, bytes, UUIDs, lists and objects",
@@ -146,12 +173,27 @@ def _stored_other(value: Any, attribute: str, depth: int) -> Json:
     return _stored(plain, attribute, depth)
 
 
-def _fields(value: Any) -> Mapping[str, Any] | None:
-    """The fields of an instance of a dataclass."""
-    try:
-        return dict(event_items(value))
-    except EventError:
-        return None
+def _stored_list(value: Any, attribute: str, depth: int) -> Json:
+    each = [_stored(item, attribute, depth + 1) for item in value]
+    tag = next((tag for kind, tag in _COLLECTIONS if isinstance(value, kind)), None)
+    if tag == "$set" and not all(map(_is_hashable_again, each)):
+        raise EventError(
+            f"a set cannot be stored if objects or lists are in it: {shortened(value)}. Hint: use a list",
+            attribute=attribute,
+        )
+    return each if tag is None else {tag: each}
+
+
+def _is_hashable_again(stored: Json) -> bool:
+    """Whether a member of a set comes back as a value that a set can hold. Objects and lists do not."""
+    if type(stored) is not dict:
+        return type(stored) is not list
+    if len(stored) != 1:
+        return False
+    ((tag, inner),) = stored.items()
+    if tag == "$tuple":
+        return all(map(_is_hashable_again, inner))
+    return tag in _READERS and tag != "$object"
 
 
 def _timestamp_text(value: datetime) -> str:
@@ -165,6 +207,7 @@ _TAGS: tuple[tuple[type, str, Callable[[Any], Json]], ...] = (
     (date, "$date", date.isoformat),
     (Decimal, "$decimal", str),
     (bytes, "$bytes", lambda value: base64.b64encode(value).decode()),
+    (bytearray, "$bytes", lambda value: base64.b64encode(value).decode()),
     (UUID, "$uuid", str),
 )
 _COLLECTIONS: tuple[tuple[type, str], ...] = ((tuple, "$tuple"), (frozenset, "$set"), (set, "$set"))
@@ -173,12 +216,12 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "$timestamp": datetime.fromisoformat,
     "$date": date.fromisoformat,
     "$decimal": Decimal,
-    "$bytes": base64.b64decode,
+    "$bytes": partial(base64.b64decode, validate=True),
     "$uuid": UUID,
     "$number": float,
     "$interval": lambda ends: Interval(_read(ends[0]), _read(ends[1])),
     "$tuple": lambda items: tuple(map(_read, items)),
-    "$set": lambda items: set(map(_read, items)),
+    "$set": lambda items: set(map(_read_member, items)),
     "$object": lambda items: {name: _read(value) for name, value in items.items()},
 }
 
@@ -195,3 +238,14 @@ def _read(value: Json) -> Any:
         if reader is not None:
             return reader(inner)
     return {name: _read(each) for name, each in value.items()}
+
+
+def _read_member(value: Json) -> Any:
+    """A member of a set. A set within it comes back as a frozenset."""
+    if type(value) is dict and len(value) == 1:
+        ((tag, inner),) = value.items()
+        if tag == "$set":
+            return frozenset(map(_read_member, inner))
+        if tag == "$tuple":
+            return tuple(map(_read_member, inner))
+    return _read(value)

@@ -4,6 +4,7 @@ broker.sqlite (-wal, -shm)    the tables, with all truth
 lock                          held by the writer
 matcher-<change>-<moment>     the matcher as a snapshot, with all changes up to this number and moment: a cache
 queue-<span>                  blocks of notes: a cache
+valid-<event>                 the valid events in columns, up to this event: a cache
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tamis.errors import BrokerError, LockedError
+from tamis.storage.replacing import flush_folder
 
 if sys.platform == "win32":
     import msvcrt
@@ -21,6 +23,8 @@ else:
     import fcntl
 
 TABLES, LOCK = "broker.sqlite", "lock"
+_CACHES = ("matcher-", "queue-", "valid-")
+"""How the names of the files begin that nobody makes without tables."""
 
 
 class Folder:
@@ -35,7 +39,7 @@ class Folder:
         self._lock: BinaryIO | None = None
         if not read_only:
             try:
-                self.path.mkdir(parents=True, exist_ok=True)
+                make_folder(self.path)
             except OSError as error:
                 raise BrokerError(f"{self.path} cannot be made: {error.strerror}") from None
             self._check_foreign()
@@ -48,6 +52,8 @@ class Folder:
         """Refuse a folder that has other files but no broker."""
         if not (self.path / TABLES).exists():
             others = [each.name for each in self.path.iterdir() if not each.name.startswith((LOCK, f"{TABLES}-new"))]
+            if any(name.startswith((f"{TABLES}-", *_CACHES)) for name in others):
+                raise BrokerError(f"{self.path / TABLES} is gone. Hint: put it back, or restore a backup of the folder")
             if others:
                 raise BrokerError(
                     f"{self.path} has other files, such as {others[0]!r}. Hint: name an empty or a new folder"
@@ -84,3 +90,14 @@ class Folder:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it. Each new name survives a power cut."""
+    above = path.absolute()
+    missing = [above]
+    while not (above := above.parent).exists():
+        missing.append(above)
+    path.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        flush_folder(each.parent)

@@ -1,16 +1,17 @@
-"""Housekeeping: a thread in the background merges blocks of notes, and writes blocks and the matcher to files.
+"""Housekeeping: a thread in the background merges blocks of notes, and writes blocks, the matcher and valid events to files.
 
 Nothing waits for it, and nothing is lost if it fails: the files are caches of the tables. It takes the lock of the broker only to
-look what is due, and to put a result in its place.
+see what is due, and to store a result. One thread works at a time: the one in the background, or one that calls
+`compact` or `close`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
-from tamis.broker import matcher_file, queue_files
+from tamis.broker import cache_names, matcher_file, queue_files, valid_file
 from tamis.broker.limits import BrokerLimits
 from tamis.broker.matcher_file import Stamp
 from tamis.broker.queue_block import merged
@@ -37,8 +38,13 @@ class Housekeeping:
         """The last change that is in the saved matcher."""
         self._swept = state.event
         """The last event when old events were deleted."""
-        self._written = set() if folder is None else set(queue_files.spans(folder))
+        self._written = {} if folder is None else queue_files.spans(cache_names.found_in(folder, queue_files.KIND))
+        """The files of blocks by span."""
         self._thread: threading.Thread | None = None
+        self._at_work = threading.Lock()
+        """Held by the thread that works."""
+        self._settled = -1
+        """How many blocks the queues had made when nothing was to do for them."""
         self.problem: str | None = None
         """Why the last file could not be written."""
 
@@ -51,15 +57,17 @@ class Housekeeping:
         """Wait for the thread, and do all that is left. `sweep` is done in any case."""
         while (thread := self._thread) is not None:
             thread.join()
-        if sweep is not None:
-            self._sweep(sweep)
-        with self._lock:
-            self._state.queues.flush()
-        self._do_all(self._limits.changes_to_save, None)
+        with self._at_work:
+            if sweep is not None:
+                self._sweep(sweep)
+            with self._lock:
+                self._state.queues.flush()
+            self._do_all(self._limits.changes_to_save, None)
 
     def _labour(self, sweep: Sweep) -> None:
         try:
-            self._do_all(self._limits.changes_behind, sweep)
+            with self._at_work:
+                self._do_all(self._limits.changes_behind, sweep)
         finally:
             self._thread = None
 
@@ -80,14 +88,18 @@ class Housekeeping:
         """The next thing to do."""
         if sweep is not None and self._state.event - self._swept >= self._limits.events_between_sweeps:
             return lambda: self._sweep(sweep)
-        if self._state.queues.due():
-            return self._merge
+        if self._settled != self._state.queues.made:
+            if self._state.queues.due():
+                return self._merge
+            if self._folder is not None and any(block.span not in self._written for block in self._state.queues.blocks):
+                return self._write_block
+            self._settled = self._state.queues.made
         if self._folder is None:
             return None
-        if any(block.span not in self._written for block in self._state.queues.blocks):
-            return self._write_block
         if self._state.change - self._saved >= changes:
             return self._save_matcher
+        if self._state.valid_is_due(is_last=sweep is None):
+            return self._save_valid
         return None
 
     def _sweep(self, sweep: Sweep) -> None:
@@ -95,6 +107,7 @@ class Housekeeping:
         if sweep():
             with self._lock:
                 self._written.clear()  # The blocks have changed, so they are written again.
+                self._settled = -1
 
     def _merge(self) -> None:
         with self._lock:
@@ -107,19 +120,41 @@ class Housekeeping:
         assert self._folder is not None
         with self._lock:
             block = next(block for block in self._state.queues.blocks if block.span not in self._written)
-        queue_files.write_block(self._folder, block)
+        name = queue_files.write_block(self._folder, block)
         with self._lock:
-            self._written.add(block.span)
-            kept = {block.span for block in self._state.queues.blocks}
-            if kept <= self._written:
-                queue_files.remove_others(self._folder, kept)
-                self._written = kept
+            self._written[block.span] = name
+            needed = {block.span for block in self._state.queues.blocks}
+            files = queue_files.spans(cache_names.found_in(self._folder, queue_files.KIND))
+            if needed <= self._written.keys():
+                self._written = {span: name for span, name in self._written.items() if span in needed}
+                files = self._written  # The parts of merged blocks are not needed any more.
+            self._put_cache(name, queue_files.KIND, {**files, block.span: name}.values())
+
+    def _put_cache(self, name: str, kind: str, kept: Collection[str]) -> None:
+        """Let the tables know a new file, and delete all others of its kind but some. The caller holds the lock."""
+        assert self._folder is not None
+        gone = [each for each in cache_names.found_in(self._folder, kind) if each not in kept]
+        self._state.tables.put_cache(name, gone)
+        cache_names.remove(self._folder, kind, kept)
 
     def _save_matcher(self) -> None:
         assert self._folder is not None
         with self._lock:
             stamp = Stamp(self._state.change, self._state.moment)
-            contents = self._state.store.contents()
-        matcher_file.write_matcher(self._folder, contents, stamp)
+            contents = self._state.matcher_contents()
+        name = matcher_file.write_matcher(self._folder, contents, stamp)
         with self._lock:
+            self._put_cache(name, matcher_file.KIND, [name])
             self._saved = stamp.change
+
+    def _save_valid(self) -> None:
+        assert self._folder is not None
+        with self._lock:
+            if self._state.is_doubtful:
+                return
+            valid = self._state.valid
+            event, contents, unsaved = self._state.event, valid.contents(), valid.unsaved
+        name = valid_file.write_valid(self._folder, contents, event)
+        with self._lock:
+            self._put_cache(name, valid_file.KIND, [name])
+            valid.unsaved -= unsaved

@@ -27,7 +27,10 @@ def read_moment(given: Any, name: str) -> int | None:
     """
     if given is None:
         return None
-    plain = plain_scalar(given) if isinstance(given, date) else None
+    try:
+        plain = plain_scalar(given) if isinstance(given, date) else None
+    except (OverflowError, ValueError):  # It has a zone, or pandas made it.
+        raise OptionError(f"`{name}` must lie in the years 1 to 9999 in UTC, not at {shortened(given)}") from None
     if not isinstance(plain, date):
         raise OptionError(f"`{name}` must be a datetime, a date or None, not {shortened(given)}")
     return to_microseconds(plain)

@@ -9,14 +9,18 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tamis.broker import matcher_file, queue_files
+from tamis.broker import cache_names, matcher_file, queue_files, valid_file
+from tamis.broker.history_table import begin_history, read_options
 from tamis.broker.limits import BrokerLimits
 from tamis.broker.moments import Clock
 from tamis.broker.queues import Queues
 from tamis.broker.reading import Reading
-from tamis.broker.state import State, end_of, last_deleted, reaches
+from tamis.broker.state import State, last_deleted, reaches
 from tamis.broker.tables import Tables
+from tamis.earlier.history import History
+from tamis.errors import OptionError, shortened
 from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.matcher import new_store
 
 _log = logging.getLogger("tamis")
 
@@ -31,24 +35,62 @@ class Opened(NamedTuple):
 
 def open_state(tables: Tables, folder: Path | None, clock: Clock, limits: BrokerLimits, *, read_only: bool) -> Opened:
     """Load what a broker keeps in memory. A broker that only reads needs no matcher."""
-    change = tables.last("subscriptions", "change")
-    blocks = [] if folder is None else queue_files.read_blocks(folder, end_of(tables))
-    if blocks and not reaches(blocks[-1].span.end, last_deleted(tables)):
-        blocks = []
-    found = None if folder is None or read_only else matcher_file.read_matcher(folder, change)
-    store = EngineStore(None) if found is None else found[0]
-    state = State(tables, clock, Queues(blocks, most_in_tail=limits.notes_in_tail), store, limits)
-    state.catch_up()
     if read_only:
+        with tables.snapshot():  # Another process may write: events that leave the tables change the numbers of notes.
+            state = State(tables, clock, _queues(tables, folder, limits), EngineStore(None), limits)
+            state.catch_up()
         return Opened(state, 0)
+    own = tables.caches()
+    history = read_options(tables)
+    found = None if folder is None else matcher_file.read_matcher(folder, own, history)
+    store = new_store(history=history) if found is None else found.store
+    assert isinstance(store, EngineStore)
+    state = State(tables, clock, _queues(tables, folder, limits), store, limits)
+    spans = {block.span for block in state.queues.blocks}
+    state.catch_up()
     if found is None:
         state.load_matcher(ProgressLine())
     else:
-        state.catch_up_matcher(*found[1])
+        state.catch_up_matcher(*found.stamp)
+    if state.history is not None:
+        state.history.ensure()
     if folder is not None:
-        queue_files.remove_others(folder, (block.span for block in blocks))
-        matcher_file.remove_others(folder, None if found is None else found[1])
-    return Opened(state, 0 if found is None else found[1].change)
+        state.saved_valid = valid_file.find_valid(folder, own)
+        cache_names.remove(folder, valid_file.KIND, [] if state.saved_valid is None else [state.saved_valid.path.name])
+        cache_names.remove(folder, matcher_file.KIND, [] if found is None else [found.name])
+        cache_names.remove(
+            folder, queue_files.KIND, [name for span, name in queue_files.spans(own).items() if span in spans]
+        )
+    return Opened(state, 0 if found is None else found.stamp.change)
+
+
+def agree_on_history(tables: Tables, given: History | None, *, read_only: bool) -> History | None:
+    """The history of a folder: the one that it has, or a new one if it has none.
+
+    Raises
+    ------
+    OptionError
+        The folder has another history.
+    """
+    there = read_options(tables)
+    if given is None or given == there:
+        return there
+    if not isinstance(given, History):
+        raise OptionError(f"history must be a tamis.History, not {shortened(given)}. Hint: tamis.History(rows=10_000)")
+    if there is not None:
+        raise OptionError(
+            f"the broker has the history {there}, not {given}. Hint: leave out `history`: the folder remembers it"
+        )
+    if read_only:
+        raise OptionError("the broker has no history. Hint: open it once with `history`, but without read_only")
+    begin_history(tables, given)
+    return given
+
+
+def _queues(tables: Tables, folder: Path | None, limits: BrokerLimits) -> Queues:
+    """The queues as far as files have them."""
+    blocks = [] if folder is None else list(queue_files.read_blocks(folder, tables.caches()).values())
+    return Queues(limits, blocks if blocks and reaches(blocks[-1].span.end, last_deleted(tables)) else [])
 
 
 def open_reading(tables: Tables, lock: threading.RLock) -> Reading:

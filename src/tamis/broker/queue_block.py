@@ -92,7 +92,7 @@ def told_block(told: Told, span: Span, counts: I64s) -> Block:
     is_first = _changes(subscriber) | _changes(event)
     name_start = np.append(np.flatnonzero(is_first), len(order))
     notes = _Notes(subscriber[is_first], event[is_first], told.moment[order][is_first], name_start, name)
-    block = _block(span, notes)
+    block = _block(span, notes, notes.subscriber[_changes(notes.subscriber)])
     return block._replace(last=counts[block.subscriber] + np.diff(block.start))
 
 
@@ -110,7 +110,8 @@ def merged(blocks: Sequence[Block]) -> Block:
         np.append(0, np.cumsum(counts[order])),
         names,
     )
-    block = _block(Span(*blocks[0].span.start, *blocks[-1].span.end), notes)
+    subscribers = np.unique(np.concatenate([block.subscriber for block in blocks]))
+    block = _block(Span(*blocks[0].span.start, *blocks[-1].span.end), notes, subscribers)
     return block._replace(last=_last_numbers(blocks))
 
 
@@ -120,8 +121,8 @@ def without(block: Block, is_kept: Bools) -> Block:
     by_note = np.repeat(block.subscriber, np.diff(block.start))[is_kept]
     names = block.name[run_indices(block.name_start[:-1][is_kept], counts)]
     notes = _Notes(by_note, block.event[is_kept], block.moment[is_kept], np.append(0, np.cumsum(counts)), names)
-    kept = _block(block.span, notes)
-    return kept._replace(last=block.last[np.searchsorted(block.subscriber, kept.subscriber)])
+    # A subscriber stays though all its notes go: its last number must not be given again.
+    return _block(block.span, notes, block.subscriber)._replace(last=block.last)
 
 
 class _Notes(NamedTuple):
@@ -134,11 +135,9 @@ class _Notes(NamedTuple):
     name: I32s
 
 
-def _block(span: Span, notes: _Notes) -> Block:
-    """A block of sorted notes. The caller knows the last numbers."""
-    is_first = _changes(notes.subscriber)
-    subscriber = notes.subscriber[is_first]
-    start = np.append(np.flatnonzero(is_first), len(notes.subscriber))
+def _block(span: Span, notes: _Notes, subscriber: I32s) -> Block:
+    """A block of sorted notes. `subscriber` has all subscribers, also those without notes. The caller knows the last numbers."""
+    start = np.append(np.searchsorted(notes.subscriber, subscriber), len(notes.subscriber))
     return Block(span, subscriber, start, start[1:], notes.event, notes.moment, notes.name_start, notes.name)
 
 

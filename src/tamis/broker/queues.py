@@ -18,12 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.broker.limits import BrokerLimits
 from tamis.broker.queue_block import Block, Span, Told, told_block
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I64s
-
-_FAN = 8
-"""Blocks of one size that are merged into one."""
 
 
 class QueuedNote(NamedTuple):
@@ -42,11 +40,14 @@ class _TailNote(NamedTuple):
 
 
 class Queues:
-    """The notes of all subscribers. `most_in_tail` is the number of notes in the tail before it becomes a block."""
+    """The notes of all subscribers."""
 
-    def __init__(self, blocks: Sequence[Block] = (), *, most_in_tail: int) -> None:
+    def __init__(self, limits: BrokerLimits, blocks: Sequence[Block] = ()) -> None:
         self.blocks = list(blocks)
-        self._most_in_tail = most_in_tail
+        self.made = 0
+        """How many blocks were made here."""
+        self._most_in_tail = limits.notes_in_tail
+        self._fan = limits.blocks_to_merge
         self._tail: dict[int, list[_TailNote]] = {}
         self._in_tail = 0
         self._counts = GrowingArray(np.int64)
@@ -106,31 +107,44 @@ class Queues:
                 names = []
 
     def flush(self) -> None:
-        """Make a block of the tail."""
-        if self._tail:
+        """Make a block of the tail. It says how far the queues go, also if it has no notes."""
+        if self._end != self._tail_start:
             self._add(_tail_block(self._tail, Span(*self._tail_start, *self._end), self._counts.view()))
             self._tail, self._in_tail, self._tail_start = {}, 0, self._end
 
     def _add(self, block: Block) -> None:
         self._counts.view()[block.subscriber] = block.last
         self.blocks.append(block)
+        self.made += 1
 
     def due(self) -> list[Block]:
         """Blocks that should become one; none if no merge is due."""
-        for place in range(len(self.blocks) - _FAN, -1, -1):
-            alike = self.blocks[place : place + _FAN]
-            if alike[0].notes <= _FAN * max(1, min(block.notes for block in alike)):
+        for place in range(len(self.blocks) - self._fan, -1, -1):
+            alike = self.blocks[place : place + self._fan]
+            if alike[0].notes <= self._fan * max(1, min(block.notes for block in alike)):
                 return alike
         return []
 
     def replace(self, old: Sequence[Block], new: Block) -> None:
-        """Put a block in the place of others that follow each other."""
+        """Replace blocks that follow each other by one block."""
         place = next(place for place, block in enumerate(self.blocks) if block is old[0])
         self.blocks[place : place + len(old)] = [new]
+        self.made += 1
 
     def total(self, subscriber: int) -> int:
         """The number of a subscriber's last note; 0 if there is none."""
         return int(self._counts.view()[subscriber]) + len(self._tail.get(subscriber, ()))
+
+    def last_numbers(self) -> I64s:
+        """By subscriber: the number of the last note in a block."""
+        return self._counts.view().copy()
+
+    def last_numbers_with_tail(self) -> I64s:
+        """By subscriber: the number of the last note."""
+        found = self.last_numbers()
+        for subscriber, notes in self._tail.items():
+            found[subscriber] += len(notes)
+        return found
 
     def read(self, subscriber: int, after: int, most: int) -> list[QueuedNote]:
         """The next notes of a subscriber after a number, at most `most`."""
@@ -176,7 +190,7 @@ class Queues:
         return np.concatenate([*found, np.array(later, np.int64)])
 
     def keep(self, chosen: Callable[[Block], Block]) -> None:
-        """Put other blocks in the place of all."""
+        """Replace all blocks."""
         self.flush()
         self.blocks = [chosen(block) for block in self.blocks]
 
@@ -202,6 +216,6 @@ def _tail_block(tail: dict[int, list[_TailNote]], span: Span, counts: I64s) -> B
         counts[subscriber] + lengths,
         np.array([note.event for note in notes], np.int64),
         np.array([note.moment for note in notes], np.int64),
-        np.append(0, np.cumsum([len(note.subscriptions) for note in notes])),
+        np.append(0, np.cumsum(np.array([len(note.subscriptions) for note in notes], np.int64))),
         np.array([number for note in notes for number in note.subscriptions], np.int32),
     )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tamis.broker.answers import Change, Note, StandingSubscription
 from tamis.broker.event_text import read_event
+from tamis.broker.history_table import history_of_stored
 from tamis.broker.moments import as_datetime
 from tamis.broker.queues import QueuedNote
-from tamis.broker.records import Change, Note, StandingSubscription
 from tamis.broker.tables import SubscriptionRow, Tables
+from tamis.earlier.join_table import necessary
 from tamis.language.evaluate import evaluate_flat
-from tamis.language.event import flatten
+from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 
 _NAMES_KEPT = 100_000
@@ -40,22 +42,29 @@ class Reading:
                     self._names.popitem(last=False)
             return found
 
-    def notes(self, queued: Iterable[QueuedNote], moment: int) -> list[Note]:
-        """Notes with their events and names. Notes of events that have just left the tables are left out."""
+    def notes(self, queued: Sequence[QueuedNote], moment: int) -> list[Note]:
+        """Notes with their events and names, up to the first note whose event has just left the tables."""
         found = []
         with self._lock:
+            stored = self.tables.event_texts([note.event for note in queued])
             for sequence, event, _, subscriptions in queued:
-                row = self.tables.event(event)
-                if row is not None:
-                    names = tuple(sorted(self.names(number)[1] for number in subscriptions))
-                    expired = row.valid_until is not None and row.valid_until <= moment
-                    found.append(Note(sequence, read_event(row.event), event, names, expired))
+                if event not in stored:
+                    break
+                text, valid_until = stored[event]
+                names = tuple(sorted(self.names(number)[1] for number in subscriptions))
+                expired = valid_until is not None and valid_until <= moment
+                found.append(Note(sequence, read_event(text), event, names, expired))
         return found
 
     def rows(self, condition: str, values: tuple[object, ...] = ()) -> list[SubscriptionRow]:
         """Rows of subscriptions."""
         with self._lock:
             return list(self.tables.subscriptions(condition, values))
+
+    def select(self, sql: str, values: Sequence[object]) -> list[Any]:
+        """All rows of a query."""
+        with self._lock:
+            return list(self.tables.rows(sql, values))
 
     def standing(self, row: SubscriptionRow) -> StandingSubscription:
         """A subscription as users see it."""
@@ -71,7 +80,12 @@ class Reading:
         return Change(row.change, what, row.number, subscriber, name, row.expression, row.weight, *bounds)
 
     def satisfying(self, expression: Expression, after: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The stored events that an expression is true of, after a number. A value outside the language is UNKNOWN."""
+        """The stored events that an expression is true of, after a number. A value outside the language is UNKNOWN.
+
+        Each event is compared with its own history.
+        """
+        joined = expression.needs_history()
+        constant = necessary(expression) if joined else expression
         sql = "SELECT sequence, event FROM events WHERE sequence > ? ORDER BY sequence LIMIT 1000"
         while True:
             with self._lock:
@@ -80,9 +94,16 @@ class Reading:
                 return
             for sequence, text in rows:
                 event = read_event(text)
-                if evaluate_flat(expression, flatten(event)) is True:
-                    yield sequence, event
+                flat = flatten(event)
+                if evaluate_flat(constant, flat) is True:
+                    earlier = self._history_of(sequence) if joined else []
+                    if earlier is not None and evaluate_flat(expression, flat, earlier) is True:
+                        yield sequence, event
             after = rows[-1][0]
+
+    def _history_of(self, sequence: int) -> list[FlatEvent] | None:
+        with self._lock:
+            return history_of_stored(self.tables, sequence)
 
     def backup(self, path: Path) -> None:
         """Copy the tables of this moment to a new file."""

@@ -2,13 +2,14 @@
 
 Only the oldest notes of a queue go. A note can no longer be read if it is older than `max_age`, or if its queue has `max_notes`
 later ones. An event leaves the tables when it is older than `max_age` and was not valid since: all its notes are hidden by then.
+With `max_notes`, an event also leaves when it has notes, all of them are hidden, and it is no longer valid; see `dropping`.
 `subscribers.deleted` counts the notes that have left, so that all others keep their numbers.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
@@ -19,7 +20,8 @@ from tamis.broker.queue_block import Block, without
 from tamis.broker.state import State, last_deleted
 from tamis.broker.tables import MeetingRow, SubscriberRow, Tables, read_numbers
 from tamis.errors import OptionError, QueueFullError, shortened
-from tamis.kernels.numbers import I32s
+from tamis.kernels.numbers import Bools, I32s, I64s
+from tamis.language.values import INT64_MAX
 
 WhenFull = Literal["drop oldest", "refuse publish"]
 _WAYS: tuple[WhenFull, ...] = ("drop oldest", "refuse publish")
@@ -66,10 +68,12 @@ class Retention(NamedTuple):
         assert self.max_notes is not None
         owners = np.unique(state.owners.view()[names]).tolist()
         for owner in owners:
-            cursor, name = state.tables.one("SELECT cursor, name FROM subscribers WHERE number = ?", (owner,))
-            if state.queues.total(owner) + waiting[owner] - cursor >= self.max_notes:
+            row = state.tables.subscriber_numbered(owner)
+            room = self.max_notes - state.queues.total(owner) - waiting[owner]
+            # Notes that were dropped do not wait. Looking for them takes longer than the cursor, so it comes second.
+            if room + row.cursor <= 0 and room + self.last_hidden(row, state) <= 0:
                 raise QueueFullError(
-                    f"{shortened(name)} has {self.max_notes} notes that were not acknowledged, and no more are allowed. "
+                    f"{shortened(row.name)} has {self.max_notes} notes that were not acknowledged, and no more are allowed. "
                     "Nothing was stored. Hint: publish again when notes were acknowledged"
                 )
         waiting.update(owners)
@@ -82,9 +86,9 @@ def read_retention(tables: Tables) -> Retention:
 
 
 def write_retention(tables: Tables, retention: Retention) -> None:
-    with tables.transaction():
-        for name, value in retention._asdict().items():
-            tables.put_setting(name, value)
+    """Store what is set. The caller has begun a transaction."""
+    for name, value in retention._asdict().items():
+        tables.put_setting(name, value)
 
 
 def checked_retention(before: Retention, given: dict[str, Any]) -> Retention:
@@ -110,37 +114,71 @@ def checked_retention(before: Retention, given: dict[str, Any]) -> Retention:
 def delete_old(state: State, max_age: int, most: int) -> int:
     """Delete events that are too old from the tables, at most `most`. Returns the number of the last one; 0 if there is none."""
     cutoff = state.moment - max_age
-    sql = (
-        "SELECT sequence, matches FROM events WHERE published < ? AND coalesce(valid_until, 0) < ? "
-        "ORDER BY sequence LIMIT ?"
-    )
-    rows = list(state.tables.rows(sql, (cutoff, cutoff, most)))
+    # Events lie in the order in which they were published. So the search ends at the first one that is young enough.
+    sql = "SELECT sequence FROM events WHERE published >= ? ORDER BY sequence LIMIT 1"
+    (young,) = state.tables.one(sql, (cutoff,)) or (INT64_MAX,)
+    sql = "SELECT sequence, matches FROM events WHERE sequence < ? AND coalesce(valid_until, 0) < ? ORDER BY sequence LIMIT ?"
+    rows = list(state.tables.rows(sql, (young, cutoff, most)))
     if rows:
-        gone = Counter(_owners(state, (read_numbers(matches) for _, matches in rows)))
         with state.tables.transaction():
-            state.tables.many("DELETE FROM events WHERE sequence = ?", ((sequence,) for sequence, _ in rows))
-            _count_deleted(state, gone, cutoff)
-            last = max(rows[-1][0], last_deleted(state.tables)[0])
-            state.tables.put_setting("last_deleted_event", last)
-            state.tables.put_setting("last_deletion", state.moment)
+            gone = _delete(state, rows)
+            _count_deleted(state, gone)
+            _hide_before(state, gone, cutoff)
     return int(rows[-1][0]) if rows else 0
+
+
+def delete_unreadable(state: State, events: Sequence[int], moment: int) -> list[int]:
+    """Delete events whose notes are all hidden, unless an event is valid at a moment or later. Returns their numbers."""
+    marks = ", ".join("?" * len(events))
+    sql = f"SELECT sequence, matches FROM events WHERE sequence IN ({marks}) AND coalesce(valid_until, 0) <= ? ORDER BY sequence"
+    rows = list(state.tables.rows(sql, (*events, moment)))
+    if rows:
+        with state.tables.transaction():
+            _count_deleted(state, _delete(state, rows))
+    return [sequence for sequence, _ in rows]
+
+
+def _delete(state: State, rows: Sequence[tuple[int, str]]) -> Counter[int]:
+    """Delete events, given by number and matches, in order. Returns how many notes of each subscriber go with them."""
+    if state.history is not None:
+        state.history.table.move([sequence for sequence, _ in rows])
+    state.tables.many("DELETE FROM events WHERE sequence = ?", ((sequence,) for sequence, _ in rows))
+    state.tables.put_setting("last_deleted_event", max(rows[-1][0], last_deleted(state.tables)[0]))
+    state.tables.put_setting("last_deletion", state.moment)
+    return Counter(_owners(state, (read_numbers(matches) for _, matches in rows)))
 
 
 def delete_old_meetings(state: State, max_age: int) -> None:
     """Delete meetings that are too old and whose events are all gone."""
-    sql = "SELECT * FROM meetings WHERE moment < ? ORDER BY number"
-    rows = map(MeetingRow._make, list(state.tables.rows(sql, (state.moment - max_age,))))
+    cutoff = state.moment - max_age
+    rows = state.tables.rows("SELECT * FROM meetings WHERE moment < ? ORDER BY number", (cutoff,))
+    _delete_empty(state, map(MeetingRow._make, list(rows)), cutoff)
+
+
+def delete_unreadable_meetings(state: State, after: int, most: int) -> int:
+    """Delete meetings whose events are all gone. Looks at `most` meetings after a number. Returns the last one; 0: no more."""
+    sql = "SELECT max(number) FROM (SELECT DISTINCT number FROM meetings WHERE number > ? ORDER BY number LIMIT ?)"
+    last: int = state.tables.one(sql, (after, most))[0] or 0
+    rows = state.tables.rows("SELECT * FROM meetings WHERE number > ? AND number <= ? ORDER BY number", (after, last))
+    _delete_empty(state, map(MeetingRow._make, list(rows)), None)
+    return last
+
+
+def _delete_empty(state: State, rows: Iterable[MeetingRow], cutoff: int | None) -> None:
+    """Delete the meetings whose events are all gone. Notes from before the cutoff are hidden then; None: they are already."""
     for number, each in groupby(rows, key=lambda row: row.number):
         told = {row.subscription: read_numbers(row.events) for row in each}
         events = sorted(set().union(*told.values()))
         if any(state.tables.event(event) is not None for event in events):
             continue
-        cutoff = state.moment - max_age
         pairs = {(int(state.owners.view()[name]), event) for name, own in told.items() for event in own}
+        gone = Counter(owner for owner, _ in pairs)
         with state.tables.transaction():
             state.tables.rows("DELETE FROM meetings WHERE number = ?", (number,))
-            _count_deleted(state, Counter(owner for owner, _ in pairs), cutoff)
+            _count_deleted(state, gone)
             state.tables.put_setting("last_deleted_meeting", max(number, last_deleted(state.tables)[1]))
+            if cutoff is not None:
+                _hide_before(state, gone, cutoff)
 
 
 def _owners(state: State, matches: Iterable[list[int]]) -> Iterable[int]:
@@ -150,18 +188,32 @@ def _owners(state: State, matches: Iterable[list[int]]) -> Iterable[int]:
         yield from np.unique(owners[np.array(names, np.int32)]).tolist() if names else ()
 
 
-def _count_deleted(state: State, gone: Counter[int], cutoff: int) -> None:
-    """Count notes that leave the tables. All notes from before the cutoff stay hidden from now on, whatever is set later."""
-    rows = ((count, state.queues.last_before(owner, cutoff), owner) for owner, count in gone.items())
-    state.tables.many("UPDATE subscribers SET deleted = deleted + ?, dropped = max(dropped, ?) WHERE number = ?", rows)
+def _count_deleted(state: State, gone: Counter[int]) -> None:
+    """Count notes that leave the tables."""
+    rows = ((count, owner) for owner, count in gone.items())
+    state.tables.many("UPDATE subscribers SET deleted = deleted + ? WHERE number = ?", rows)
+
+
+def _hide_before(state: State, owners: Iterable[int], cutoff: int) -> None:
+    """Hide all notes from before the cutoff from now on, whatever is set later."""
+    rows = ((state.queues.last_before(owner, cutoff), owner) for owner in owners)
+    state.tables.many("UPDATE subscribers SET dropped = max(dropped, ?) WHERE number = ?", rows)
 
 
 def forget_deleted(state: State, last: int) -> None:
     """Drop the notes of deleted events from the queues. `last` is the last event that was deleted."""
     older = np.array(list(state.tables.rows("SELECT sequence FROM events WHERE sequence <= ?", (last,))), np.int64)
+    _keep(state, lambda event: (event > last) | np.isin(event, older.ravel()))
 
+
+def forget_events(state: State, gone: Sequence[int]) -> None:
+    """Drop the notes of some events from the queues."""
+    _keep(state, lambda event: ~np.isin(event, np.array(gone, np.int64)))
+
+
+def _keep(state: State, kept: Callable[[I64s], Bools]) -> None:
     def chosen(block: Block) -> Block:
-        is_kept = (block.event > last) | np.isin(block.event, older.ravel())
+        is_kept = kept(block.event)
         return block if is_kept.all() else without(block, is_kept)
 
     state.queues.keep(chosen)

@@ -17,10 +17,13 @@ class Turn(NamedTuple):
 
 
 class Schedule:
-    """Beginnings and ends that lie ahead. Those of changed or removed subscriptions stay: whoever takes one checks it."""
+    """Beginnings and ends that lie ahead. A changed or removed subscription leaves its old ones here, so readers check each."""
 
     def __init__(self) -> None:
         self._ahead: list[Turn] = []
+
+    def __len__(self) -> int:
+        return len(self._ahead)
 
     def add(self, number: int, start: int | None, end: int | None) -> None:
         """Note when a subscription begins and ends; None where it does not."""

@@ -10,17 +10,20 @@ from types import TracebackType
 from typing import TypeVar
 
 from tamis.broker.alarm import Alarm
+from tamis.broker.arguments import check_clock, check_synchronous, plain_path
 from tamis.broker.compacting import Compacting
 from tamis.broker.delivering import Delivering
 from tamis.broker.folder import TABLES, Folder
+from tamis.broker.history_table import read_options
 from tamis.broker.housekeeping import Housekeeping
 from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
 from tamis.broker.moments import Clock, moment_of, system_clock
-from tamis.broker.opening import open_reading, open_state
+from tamis.broker.opening import agree_on_history, open_reading, open_state
 from tamis.broker.publishing import Line
 from tamis.broker.retention import read_retention
 from tamis.broker.subscribing import Subscribing
 from tamis.broker.tables import MEMORY, Synchronous, Tables
+from tamis.earlier.history import History
 from tamis.errors import BrokerError, OptionError
 from tamis.matcher.expression_reader import ExpressionReader
 
@@ -37,12 +40,16 @@ class Session:
         read_only: bool = False,
         clock: Clock = system_clock,
         synchronous: Synchronous = "full",
+        history: History | None = None,
         limits: BrokerLimits = USUAL_BROKER_LIMITS,
     ) -> None:
-        in_memory = os.fspath(path) == MEMORY
+        plain = plain_path(path)
+        check_synchronous(synchronous)
+        check_clock(clock)
+        in_memory = plain == MEMORY
         if in_memory and read_only:
             raise OptionError("a broker in memory has nothing to read. Hint: name a folder, or leave out read_only")
-        self._folder = None if in_memory else Folder(path, read_only=read_only)
+        self._folder = None if in_memory else Folder(plain, read_only=read_only)
         self._limits = limits
         self._read_only = read_only
         self._lock = threading.RLock()
@@ -53,19 +60,22 @@ class Session:
             if self._folder is not None:
                 stack.callback(self._folder.close)
             address = MEMORY if home is None else str(home / TABLES)
-            self._tables = Tables(address, read_only=read_only, synchronous=synchronous)
+            self._tables = Tables(address, read_only=read_only, synchronous=synchronous, log_pages=limits.log_pages)
             stack.callback(self._tables.close)
+            self.history = agree_on_history(self._tables, history, read_only=read_only)
+            """The options of the history; None if the broker has none."""
             self._state, saved = open_state(self._tables, home, clock, limits, read_only=read_only)
             self._reading = open_reading(self._tables, self._lock)
             stack.pop_all()
-        self._expressions = ExpressionReader(None)
+        self._cursors: Tables | None = None
+        self._expressions = ExpressionReader(None, keeps_history=self.history is not None)
         self._retention = read_retention(self._tables)
         self._subscribing = Subscribing(self._state)
         self._line = Line(self._state, lambda: self._retention, self._publishing)
         self._delivering = Delivering(self._state, lambda: self._retention)
         self._alarm = Alarm(self._told, self._seconds_left, self._state.now)
         self._has_alarm = clock is system_clock and not read_only
-        self._compacting = Compacting(self._state, self._lock)
+        self._compacting = Compacting(self._state, self._lock, limits)
         self._housekeeping = Housekeeping(self._state, home, self._lock, limits, saved)
         if self._has_alarm:
             with self._lock:
@@ -82,7 +92,10 @@ class Session:
         """Bring what is in memory up to the present. The caller holds the lock."""
         self._check_open()
         if self._read_only:
-            self._state.refresh()
+            if self._state.refresh():
+                self._retention = read_retention(self._tables)
+                self.history = read_options(self._tables)
+                self._expressions = ExpressionReader(None, keeps_history=self.history is not None)
         else:
             self._state.now()
 
@@ -99,6 +112,15 @@ class Session:
             raise BrokerError(
                 "the broker was opened with read_only=True. Hint: open it without, or ask the process that writes"
             )
+
+    def _cursor_tables(self) -> Tables:
+        """The tables in which cursors can be moved. Readers have a connection of their own for that: SQLite lets them take turns
+        with the writer."""
+        if not self._read_only:
+            return self._tables
+        if self._cursors is None:
+            self._cursors = Tables(self._tables.path)
+        return self._cursors
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -125,9 +147,8 @@ class Session:
             self._after_change()
 
     def _sweep(self) -> bool:
-        """Delete what is too old. Returns whether blocks of the queues have changed."""
-        max_age = self._retention.max_age
-        return max_age is not None and self._compacting.sweep(max_age)
+        """Delete what nobody can read any more. Returns whether blocks of the queues have changed."""
+        return self._compacting.sweep(self._retention)
 
     def close(self) -> None:
         """Close the broker. Iterators that wait for notes end."""
@@ -141,6 +162,8 @@ class Session:
         with self._lock:
             self._reading.close()
             self._tables.close()
+            if self._cursors is not None:
+                self._cursors.close()
             if self._folder is not None:
                 self._folder.close()
 

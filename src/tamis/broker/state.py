@@ -9,21 +9,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.broker.event_text import read_event
+from tamis.broker.history_table import HistoryTable
+from tamis.broker.join_meetings import meet_joins
 from tamis.broker.limits import BrokerLimits
+from tamis.broker.live_history import LiveHistory
 from tamis.broker.moments import Clock, moment_of
 from tamis.broker.queue_block import Told
 from tamis.broker.queues import Queues
 from tamis.broker.schedule import Schedule, Turn
-from tamis.broker.tables import MeetingRow, SubscriptionRow, Tables, read_numbers
+from tamis.broker.tables import MeetingRow, SubscriptionRow, Tables, damaged_numbers, read_numbers
 from tamis.broker.valid_events import ValidEvents
+from tamis.broker.valid_file import SavedEvents
+from tamis.broker.valid_loading import load_valid
 from tamis.errors import TamisError
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I32s, I64s
 from tamis.language.event import flatten
 from tamis.language.reading import to_expression
 from tamis.language.values import INT64_MAX
-from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.engine_store import Contents, EngineStore
+from tamis.matcher.history_store import HistoryStore
 from tamis.matcher.matcher import Matcher, matcher_over
 
 Progress = Callable[[int, int], None]
@@ -48,6 +53,13 @@ class State:
         self.queues = queues
         self.store = store
         self.matcher: Matcher[int] = matcher_over(store)
+        self.history: LiveHistory | None = None
+        """The earlier events; None if the broker has no history."""
+        if isinstance(store, HistoryStore):
+            self.history = LiveHistory(HistoryTable(tables, store.history), store)
+        self.matcher_changes = 0
+        """How often the matcher was changed. It counts after a change. If it is the same before a match and later, nothing has
+        changed in between."""
         self._limits = limits
         self.owners = GrowingArray(np.int32)
         """By subscription: the number of its subscriber."""
@@ -56,6 +68,8 @@ class State:
         self._known = 0
         """The last subscriber whose queue is known."""
         self._valid: ValidEvents | None = None
+        self.saved_valid: SavedEvents | None = None
+        """The file from which valid events are read when somebody first needs them."""
         self.subscriber, self.change = tables.last("subscribers"), tables.last("subscriptions", "change")
         self.event, self.meeting = end_of(tables)
         self.moment: int = tables.one(
@@ -63,6 +77,10 @@ class State:
         )[0]
         """The time of the last call. A clock that goes back is held here."""
         self.moment = max(self.moment, tables.setting("last_deletion") or 0)
+        self.listeners: list[Callable[[I32s, I32s], None]] = []
+        """Functions that are told of new notes: the numbers of their subscribers and subscriptions."""
+        self.removals = 0
+        """How many subscribers were removed here. Iterators look whether it has changed."""
         self.is_doubtful = False
         """Whether something interrupted a change, so that memory and tables may differ."""
 
@@ -101,11 +119,17 @@ class State:
             told(done, total)
         self._plan_all(self.moment)
 
+    def matcher_contents(self) -> Contents:
+        """What is saved of the matcher. Earlier events come from the tables."""
+        if isinstance(self.store, HistoryStore):
+            return self.store.contents_without_events()
+        return self.store.contents()
+
     def catch_up_matcher(self, change: int, moment: int) -> None:
         """Bring a matcher that was saved after a change and at a moment up to date."""
         self.moment = max(self.moment, moment)
         rows = list(self.tables.subscriptions("change > ?", (change,)))
-        self.matcher.remove_many([row.number for row in rows if row.number in self.matcher])
+        self.rest(row.number for row in rows)
         self.wake(row for row in rows if self.is_active(row))
         self._plan_all(moment)
 
@@ -135,12 +159,10 @@ class State:
     def valid(self) -> ValidEvents:
         """The valid events. They are read when somebody first needs them."""
         if self._valid is None:
-            valid = ValidEvents()
             since = self.moment if self.schedule.next is None else min(self.moment, self.schedule.next)
-            sql = "SELECT sequence, valid_until, event FROM events WHERE valid_until > ? ORDER BY sequence"
-            for sequence, valid_until, text in self.tables.rows(sql, (since,)):
-                valid.add(sequence, flatten(read_event(text)), valid_until)
-            self._valid = valid  # Only now: if an event cannot be read, none is taken for all.
+            # If an event cannot be read, this raises an error, and none is taken for all.
+            self._valid = load_valid(self.tables, self.saved_valid, since, self._limits.strings_to_know)
+            self.saved_valid = None
         return self._valid
 
     def add_valid(self, sequence: int, event: Any, valid_until: int) -> None:
@@ -148,6 +170,23 @@ class State:
         if self._valid is not None:
             self._valid.add(sequence, flatten(event), valid_until)
             self._valid.forget(self.moment)
+
+    def valid_is_due(self, *, is_last: bool) -> bool:
+        """Whether enough valid events have come to save them all. `is_last` says that the broker is being closed."""
+        if self._valid is None or self.is_doubtful:
+            return False
+        least, share = (self._limits.valid_to_save, 32) if is_last else (self._limits.valid_behind, 4)
+        return self._valid.unsaved >= max(least, len(self._valid) // share)
+
+    @property
+    def known_valid(self) -> int:
+        """How many valid events are in memory, with those that ended recently."""
+        return 0 if self._valid is None else len(self._valid)
+
+    @property
+    def unsaved_valid(self) -> int:
+        """How many valid events in memory are not in the file."""
+        return 0 if self._valid is None else self._valid.unsaved
 
     @property
     def refused_values(self) -> int:
@@ -190,7 +229,7 @@ class State:
             self._put_started(started, meetings)
         self.tell_meetings(meetings)
         self.wake(row for row in started if not row.paused)
-        self.matcher.remove_many([number for number in dict.fromkeys(ended) if number in self.matcher])
+        self.rest(ended)
 
     def _put_started(self, started: list[SubscriptionRow], meetings: list[Meeting]) -> None:
         """Store that subscriptions have begun, and what they met."""
@@ -205,9 +244,26 @@ class State:
     def wake(self, rows: Iterable[SubscriptionRow]) -> None:
         """Let events meet subscriptions from now on."""
         fresh = [row for row in rows if row.number not in self.matcher]
-        self.matcher.add_many(
-            [row.number for row in fresh], [row.expression for row in fresh], [row.weight for row in fresh]
-        )
+        with self._counting():
+            self.matcher.add_many(*_columns_of(fresh))
+
+    def alter(self, rows: Sequence[SubscriptionRow]) -> None:
+        """Replace the expressions and weights of subscriptions that events meet now."""
+        with self._counting():
+            self.matcher.replace_many(*_columns_of(rows))
+
+    def rest(self, numbers: Iterable[int]) -> None:
+        """Let events meet subscriptions no more."""
+        present = [number for number in dict.fromkeys(numbers) if number in self.matcher]
+        with self._counting():
+            self.matcher.remove_many(present)
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.matcher_changes += 1
 
     def rows(self, numbers: Iterable[int]) -> dict[int, SubscriptionRow]:
         """Rows of subscriptions by number."""
@@ -222,7 +278,13 @@ class State:
         """The meeting of subscriptions with the events valid at a moment that were not told yet; none if nothing is to tell."""
         if not wanted or not self.has_valid(moment):
             return []
-        found = self.valid.meet({each: to_expression(text) for each, text in wanted.items()}, moment)
+        expressions = {each: to_expression(text) for each, text in wanted.items()}
+        joined = {each: expression for each, expression in expressions.items() if expression.needs_history()}
+        plain = {each: expression for each, expression in expressions.items() if each not in joined}
+        found = self.valid.meet(plain, moment) if plain else {}
+        if joined:
+            assert self.history is not None
+            found |= meet_joins(self.history.table, self.valid, joined, moment)
         told = {each: fresh for each, events in found.items() if len(fresh := self._untold(each, events))}
         return [Meeting(number, moment, told)] if told else []
 
@@ -264,19 +326,24 @@ class State:
         self._tell(events, names, np.repeat(moments, counts))
 
     def _tell(self, events: I64s, names: I32s, moments: I64s) -> None:
-        self.queues.tell(Told(self.owners.view()[names], events, names, moments), (self.event, self.meeting))
+        owners = self.owners.view()[names]
+        self.queues.tell(Told(owners, events, names, moments), (self.event, self.meeting))
+        for listener in self.listeners:
+            listener(owners, names)
 
-    def refresh(self) -> None:
-        """Read what another process has written. For brokers that only read."""
+    def refresh(self) -> bool:
+        """Read what another process has written. For brokers that only read. Returns whether it has written anything."""
         self.moment = max(self.moment, moment_of(self.clock()))
         version = self.tables.data_version()
-        if version != self._seen:
-            self._seen = version
-            with self.tables.snapshot():
-                if not reaches(self.queues.end, last_deleted(self.tables)):
-                    self.queues, self._known = Queues(most_in_tail=self._limits.notes_in_tail), 0
-                self.catch_up()
-                self.change = self.tables.last("subscriptions", "change")
+        if version == self._seen:
+            return False
+        self._seen = version
+        with self.tables.snapshot():
+            if not reaches(self.queues.end, last_deleted(self.tables)):
+                self.queues, self._known = Queues(self._limits), 0
+            self.catch_up()
+            self.change = self.tables.last("subscriptions", "change")
+        return True
 
     def catch_up(self) -> None:
         """Put into the queues what the tables have and the queues do not have yet."""
@@ -288,6 +355,7 @@ class State:
         self.event, self.meeting = event, meeting
         for number, rows in groupby(list(later), key=lambda row: row.number):
             met = list(rows)
+            self._check_told(np.array([row.subscription for row in met]))
             self._catch_up_events(met[0].after)
             told = {row.subscription: np.array(read_numbers(row.events), np.int64) for row in met}
             self.tell_meetings([Meeting(number, met[0].moment, told)])
@@ -301,11 +369,18 @@ class State:
         while rows := list(self.tables.rows(sql, (self.event, end, self._limits.rows_at_once))):
             sequences, moments, matches = zip(*rows, strict=True)
             lists = [read_numbers(text) for text in matches]
-            names = np.fromiter(chain.from_iterable(lists), np.int32)
+            names = np.fromiter(chain.from_iterable(lists), np.int64)
+            self._check_told(names)
             counts = list(map(len, lists))
             self.event = sequences[-1]
             events, told_at = np.repeat(np.array(sequences), counts), np.repeat(np.array(moments), counts)
-            self._tell(events, names, told_at)
+            self._tell(events, names.astype(np.int32), told_at)
+
+    def _check_told(self, names: I64s) -> None:
+        """Refuse numbers in the tables that no subscription has."""
+        known = names[(names > 0) & (names < len(self.owners))]
+        if len(known) < len(names) or not self.owners.view()[known].all():
+            raise damaged_numbers(names.tolist())
 
 
 def last_deleted(tables: Tables) -> tuple[int, int]:
@@ -320,14 +395,19 @@ def end_of(tables: Tables) -> tuple[int, int]:
 
 
 def reaches(end: tuple[int, int], deleted: tuple[int, int]) -> bool:
-    """Whether queues up to `end` have counted all notes that have left the tables. Otherwise they must be made again: notes that
-    are in the tables then follow those that are not."""
+    """Whether queues up to `end` have counted all notes that have left the tables. Otherwise the queues must be made again, since
+    the numbers of notes in the tables follow the numbers of notes that have left."""
     return end[0] >= deleted[0] and end[1] >= deleted[1]
 
 
 def numbers_text(numbers: Iterable[int]) -> str:
     """A list of numbers as JSON."""
     return f"[{','.join(map(str, numbers))}]"
+
+
+def _columns_of(rows: Sequence[SubscriptionRow]) -> tuple[list[int], list[str], list[float]]:
+    """The numbers, expressions and weights of subscriptions."""
+    return [row.number for row in rows], [row.expression for row in rows], [row.weight for row in rows]
 
 
 def _begins(row: SubscriptionRow, moment: int) -> bool:

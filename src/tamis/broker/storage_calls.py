@@ -7,11 +7,16 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tamis.broker.folder import TABLES
+import numpy as np
+
+from tamis.broker.arguments import check_storable, plain_path
+from tamis.broker.dropping import drop, glance, too_many_or_old
+from tamis.broker.folder import TABLES, make_folder
 from tamis.broker.retention import WhenFull, checked_retention, write_retention
 from tamis.broker.session import Session
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven
 from tamis.errors import BrokerError
+from tamis.language.values import INT64_MAX
 
 
 class StorageCalls(Session):
@@ -24,27 +29,36 @@ class StorageCalls(Session):
         max_notes: int | NotGiven | None = NOT_GIVEN,
         when_full: WhenFull | NotGiven = NOT_GIVEN,
     ) -> None:
-        """Say how long notes are kept. The folder remembers it. What is not given stays.
+        """Say how long notes are kept. The folder remembers it. What is not given stays. Notes that were dropped never come back.
 
         Parameters
         ----------
         max_age : timedelta, optional
             Older notes are dropped, and older events leave the tables when they are not valid any more. None: keep all.
         max_notes : int, optional
-            Only this many notes of a subscriber can be read. None: all.
+            Only this many notes of a subscriber can be read. An event leaves the tables when none of its notes can be read and
+            it is not valid any more. An event that nobody was told about stays. None: keep all.
         when_full : "drop oldest" or "refuse publish"
-            What happens to a note beyond `max_notes`. With "refuse publish", an event for a subscriber that has so many notes
-            it has not acknowledged is a `QueueFullError`.
+            What happens to a note beyond `max_notes`. With "refuse publish", an event is a `QueueFullError` if it would give a
+            subscriber more notes that it has not acknowledged.
 
         Raises
         ------
         OptionError
         """
         words = {"max_age": max_age, "max_notes": max_notes, "when_full": when_full}
-        given = {name: value for name, value in words.items() if not isinstance(value, NotGiven)}
+        given: dict[str, Any] = {name: value for name, value in words.items() if not isinstance(value, NotGiven)}
+        if isinstance(given.get("max_notes"), np.integer):
+            given["max_notes"] = int(given["max_notes"])
+        check_storable(given)
         with self._writing():
             retention = checked_retention(self._retention, given)
-            write_retention(self._tables, retention)
+            self._state.now()
+            seen = glance(self._state)
+            many, old = too_many_or_old(seen, self._retention)
+            with self._tables.transaction():
+                drop(self._state, self._retention, many, old, range(len(seen.last)))
+                write_retention(self._tables, retention)
             self._retention = retention
 
     def backup(self, path: str | os.PathLike[str]) -> None:
@@ -53,17 +67,27 @@ class StorageCalls(Session):
         Raises
         ------
         BrokerError
+        OptionError
+            `path` is not a path.
         """
-        target = Path(os.fspath(path))
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise BrokerError(f"{target} exists. Hint: name a new or an empty folder")
-        target.mkdir(parents=True, exist_ok=True)
+        target = Path(plain_path(path))
         with self._looking():
             pass
+        try:
+            if target.exists() and (not target.is_dir() or any(target.iterdir())):
+                raise BrokerError(f"{target} exists. Hint: name a new or an empty folder")
+            make_folder(target)
+        except OSError as error:
+            raise BrokerError(
+                f"{target} cannot be made: {error.strerror}. Hint: name a new or an empty folder"
+            ) from None
         self._reading.backup(target / TABLES)
 
     def compact(self) -> None:
-        """Delete what is too old, give free space back to the disk, and write all caches. Others may use the broker meanwhile."""
+        """Delete what nobody can read any more, give free space back to the disk, and write all caches.
+
+        Others may use the broker meanwhile.
+        """
         with self._writing():
             self._state.now()
         self._housekeeping.finish(self._sweep)
@@ -75,17 +99,28 @@ class StorageCalls(Session):
             counted = "SELECT (SELECT count(*) FROM {}), (SELECT count(*) FROM {}), (SELECT count(*) FROM events)"
             living = ("subscribers WHERE removed = 0", "subscriptions WHERE removed = 0")
             subscribers, subscriptions, events = self._tables.one(counted.format(*living))
-            return {
-                "subscribers": subscribers,
-                "subscriptions": subscriptions,
-                "active": len(self._state.matcher),
-                "events": events,
-                "last_event": self._state.event,
-                "last_change": self._state.change,
-                "notes": self._state.queues.notes,
-                "retention": self._retention.shown(),
-                "commits": self._line.commits,
-                "refused_values": self._state.refused_values,
-                "problem": self._housekeeping.problem,
-                "matcher": self._state.matcher.stats(),
-            }
+            counts = {"subscribers": subscribers, "subscriptions": subscriptions, "events": events}
+            return {**counts, "active": self._active(), **self._brief()}
+
+    def _brief(self) -> dict[str, Any]:
+        """Figures that are in memory. The caller holds the lock."""
+        return {
+            "last_event": self._state.event,
+            "last_change": self._state.change,
+            "notes": self._state.queues.notes,
+            "retention": self._retention.shown(),
+            "commits": self._line.commits,
+            "valid_events": self._state.known_valid,
+            "valid_events_unsaved": self._state.unsaved_valid,
+            "refused_values": self._state.refused_values,
+            "problem": self._housekeeping.problem,
+            "matcher": self._state.matcher.stats(),
+        }
+
+    def _active(self) -> int:
+        """How many subscriptions events meet now. A broker that only reads has no matcher, so it counts in the tables."""
+        if not self._read_only:
+            return len(self._state.matcher)
+        sql = "SELECT count(*) FROM subscriptions WHERE {} AND coalesce(valid_until, ?) > ?"
+        values = (INT64_MAX, self._state.moment)
+        return int(self._tables.one(sql.format("started = 1 AND paused = 0 AND removed = 0"), values)[0])

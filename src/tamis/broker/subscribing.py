@@ -47,8 +47,10 @@ def checked_name(name: object, what: str) -> str:
     """
     if not isinstance(name, str):
         raise IdTypeError(f"the name of a {what} must be a str, not {type(name).__name__}: {shortened(name)}")
-    if not name or not is_well_formed(name):
+    if not name:
         raise IdTypeError(f"the name of a {what} must be a string with at least one character, not {shortened(name)}")
+    if not is_well_formed(name):
+        raise IdTypeError(f"the name of a {what} must be Unicode text, but {shortened(name)} holds a lone surrogate")
     return str(name)
 
 
@@ -57,7 +59,7 @@ class Subscribing:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._expressions = ExpressionReader(None)
+        self._expressions = ExpressionReader(None, keeps_history=state.history is not None)
 
     def put(self, wanted: Sequence[Wanted]) -> None:
         """Add or change subscriptions, all or none.
@@ -115,6 +117,7 @@ class Subscribing:
         after = [row._replace(removed=1, paused=0, change=change + place) for place, row in enumerate(rows, 1)]
         gone = owner._replace(cursor=total, dropped=total, removed=1)
         self._store(rows, after, [gone], self._state.moment)
+        self._state.removals += 1
 
     def _store(
         self,
@@ -123,39 +126,31 @@ class Subscribing:
         subscribers: Sequence[SubscriberRow],
         now: int,
     ) -> None:
-        with self._state.changing():
-            self._enter(before, after, subscribers, now)
-
-    def _enter(
-        self,
-        before: Sequence[SubscriptionRow | None],
-        after: Sequence[SubscriptionRow],
-        subscribers: Sequence[SubscriberRow],
-        now: int,
-    ) -> None:
         """Enter changes into the matcher and the tables, and tell what comes of it."""
         state = self._state
-        with self._naming(after):
-            for row in after:
-                if not state.is_active(row):
-                    self._expressions.read(row.expression)
-            undo = _entered(state, before, after)
-        try:
-            active = {row.number: row.expression for row in after if state.is_active(row)}
-            meetings = state.meet(active, now, state.meeting + 1)
-            with state.tables.transaction():
-                state.tables.put_subscribers(subscribers)
-                state.tables.put_subscriptions(after)
-                state.put_meetings(meetings)
-        except BaseException:
-            _entered(state, *undo)
-            raise
-        state.subscriber = max([state.subscriber, *(row.number for row in subscribers)])
-        state.change += len(after)
-        state.know_numbers()
-        for row in after:
-            state.plan(row)
-        state.tell_meetings(meetings)
+        with state.changing():
+            with self._naming(after):
+                for row in after:
+                    if not state.is_active(row):
+                        self._expressions.read(row.expression)
+                undo = _entered(state, before, after)
+            try:
+                active = {row.number: row.expression for row in after if state.is_active(row)}
+                meetings = state.meet(active, now, state.meeting + 1)
+                with state.tables.transaction():
+                    state.tables.put_subscribers(subscribers)
+                    state.tables.put_subscriptions(after)
+                    state.put_meetings(meetings)
+            except BaseException:
+                _entered(state, *undo)
+                raise
+            state.subscriber = max([state.subscriber, *(row.number for row in subscribers)])
+            state.change += len(after)
+            state.know_numbers()
+            for old, row in zip(before, after, strict=True):
+                if old is None or old.removed or _bounds(old) != _bounds(row):
+                    state.plan(row)
+            state.tell_meetings(meetings)
 
     @contextmanager
     def _naming(self, rows: Sequence[SubscriptionRow]) -> Iterator[None]:
@@ -203,22 +198,23 @@ def _entered(
     ExpressionError
         Nothing has changed then.
     """
-    matcher = state.matcher
     awake = [row for row in after if row is not None and state.is_active(row)]
-    fresh = [row for row in awake if row.number not in matcher]
-    other = [row for row in awake if row.number in matcher]
-    matcher.add_many([row.number for row in fresh], [row.expression for row in fresh], [row.weight for row in fresh])
+    fresh = [row for row in awake if row.number not in state.matcher]
+    other = [row for row in awake if row.number in state.matcher]
+    state.wake(fresh)
     try:
-        matcher.replace_many(
-            [row.number for row in other], [row.expression for row in other], [row.weight for row in other]
-        )
+        state.alter(other)
     except BaseException:
-        matcher.remove_many([row.number for row in fresh])
+        state.rest(row.number for row in fresh)
         raise
     kept = {row.number for row in awake}
-    rows = [row for row in (*before, *after) if row is not None]
-    matcher.remove_many({row.number for row in rows if row.number not in kept and row.number in matcher})
+    state.rest(row.number for row in (*before, *after) if row is not None and row.number not in kept)
     return after, before
+
+
+def _bounds(row: SubscriptionRow) -> tuple[int | None, int | None, int]:
+    """When a subscription begins and ends, and whether it has begun."""
+    return row.valid_from, row.valid_until, row.started
 
 
 def _changed(

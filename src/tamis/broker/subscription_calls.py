@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from tamis.broker.answers import Change, StandingSubscription
 from tamis.broker.arguments import listed, plain_number
 from tamis.broker.moments import read_moment
-from tamis.broker.records import Change, StandingSubscription
 from tamis.broker.session import Session
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven, Wanted, checked_name
 from tamis.broker.table_rows import row_events
@@ -72,7 +72,7 @@ class SubscriptionCalls(Session):
         """
         table = as_table(subscriptions)
         rows = listed(subscriptions, "subscriptions") if table is None else row_events(table)
-        self._subscribe([self._wanted(**_words(row, place)) for place, row in enumerate(rows)])
+        self._subscribe([self._wanted(**words_of(row, place)) for place, row in enumerate(rows)])
 
     def _subscribe(self, wanted: Sequence[Wanted]) -> None:
         with self._writing():
@@ -163,21 +163,22 @@ class SubscriptionCalls(Session):
         condition, values = ("", ()) if number is None else (" AND subscriber = ?", (number,))
         return map(self._reading.standing, self._reading.rows(f"removed = 0{condition} ORDER BY number", values))
 
-    def changes(self, after: int = 0) -> Iterator[Change]:
+    def changes(self, after: int = 0, *, limit: int | None = None) -> Iterator[Change]:
         """The subscriptions that have changed after a number, each with its last change, in order of the changes.
 
-        `tamis.spark.update_stream` takes rows with these fields as columns.
+        `tamis.spark.update_stream` takes rows with these fields as columns. With `limit`, only so many changes are looked up.
         """
         number = plain_number(after, "after")
+        most = -1 if limit is None else plain_number(limit, "limit")
         with self._looking():
             pass
-        return map(self._reading.change, self._reading.rows("change > ? ORDER BY change", (number,)))
+        return map(self._reading.change, self._reading.rows("change > ? ORDER BY change LIMIT ?", (number, most)))
 
 
 _WORDS = frozenset(("subscriber", "name", "expression", "weight", "valid_from", "valid_until"))
 
 
-def _words(row: Any, place: int) -> dict[str, Any]:
+def words_of(row: Any, place: int) -> dict[str, Any]:
     """The arguments of `subscribe` in a mapping.
 
     Raises

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from tamis.encoding.columns import combined, is_variant
 from tamis.encoding.events.event_columns import is_long
-from tamis.errors import EventError
+from tamis.errors import EventError, TableError, shortened
 
 _Read = Callable[[Any], Any]
 
@@ -87,8 +88,13 @@ def row_events(table: pa.Table) -> list[dict[str, Any]]:
     Raises
     ------
     EventError
+    TableError
+        A column is given twice.
     """
     names = table.column_names
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise TableError(f"the column {shortened(twice)} is given twice. Hint: rename or drop one of them")
     columns = [
         ColumnReader(field.type, field.name).values(combined(column))
         for field, column in zip(table.schema, table.columns, strict=True)

@@ -6,7 +6,9 @@
     meetings         subscriptions that met stored events later, each with the numbers of these events
     keys             the keys that publishers gave, so that they can try again
     batches          the batches of streams that were delivered
-    settings         the version of these tables, and what the user has set
+    history          where events belong among the earlier ones, if the broker has a history; see `history_table`
+    caches           the names of the files beside the tables that belong to them
+    settings         what the user has set, and what has left the tables
 
 Times are microseconds since 1970 in UTC. Lists of numbers are JSON text, which `json_each` of SQLite and DuckDB read.
 """
@@ -16,21 +18,36 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from tamis.broker.limits import USUAL_BROKER_LIMITS
 from tamis.errors import BrokerError, shortened
+from tamis.language.values import INT64_MAX
 from tamis.storage.replacing import flush_folder
 
-VERSION = 1
+_HISTORY = """
+CREATE TABLE history (
+    sequence INTEGER PRIMARY KEY,        -- an event
+    kind TEXT,                           -- the kind of its key; '' if the history has no key
+    key,
+    time,                                -- its number if the history has no order
+    newest,                              -- the largest time until then
+    event TEXT                           -- null while it is in events
+);
+CREATE INDEX history_by_time ON history (kind, key, time);
+"""
+STEPS: tuple[str, ...] = (_HISTORY,)
+"""Statements that bring older tables up to date: the first from version 1 to 2, the next from 2 to 3. `_SCHEMA` is the newest."""
+VERSION = 1 + len(STEPS)
 _APPLICATION = 0x54414D42  # "TAMB"
 MEMORY = ":memory:"
 
 Synchronous = Literal["full", "normal", "off"]
 
-_SCHEMA = """
+_SCHEMA = f"""{_HISTORY}
 CREATE TABLE settings (
     name TEXT PRIMARY KEY,
     value
@@ -82,6 +99,9 @@ CREATE TABLE keys (
     sequence INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX keys_by_time ON keys (published);
+CREATE TABLE caches (
+    name TEXT PRIMARY KEY
+) WITHOUT ROWID;
 CREATE TABLE batches (
     source TEXT PRIMARY KEY,
     batch INTEGER NOT NULL
@@ -92,6 +112,14 @@ _MAKING = (
     f"PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; {_SCHEMA} "
     f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
 )
+_PUT_EVENTS = "INSERT INTO events (sequence, published, valid_until, event, matches) VALUES"
+_MARKS = "(?, ?, ?, ?, ?)"
+_PATIENCE = 10.0
+"""Seconds to wait while another process writes."""
+FEW_EVENTS = 64
+"""Events that one statement may write."""
+_SIGNS_OF_DAMAGE = ("decode to UTF-8", "no such table", "no such column", "has no column named")
+"""Words of errors that have no code of their own."""
 _DAMAGED = " Hint: the file is damaged or not a broker's. Restore a backup of the folder"
 
 
@@ -146,9 +174,17 @@ class MeetingRow(NamedTuple):
 
 
 class Tables:
-    """A connection to the tables. One thread at a time may use it."""
+    """A connection to the tables. One thread at a time may use it. Older tables are brought up to date by `steps`."""
 
-    def __init__(self, path: str, *, read_only: bool = False, synchronous: Synchronous = "full") -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        read_only: bool = False,
+        synchronous: Synchronous = "full",
+        steps: Sequence[str] = STEPS,
+        log_pages: int = USUAL_BROKER_LIMITS.log_pages,
+    ) -> None:
         self.path = path
         with sqlite_errors(path):
             if path == MEMORY:
@@ -159,8 +195,10 @@ class Tables:
                 _make(Path(path))
             self._connection = _connected(path, read_only)
             try:
-                _check_version(self._connection, path)
-                _set_up(self._connection, read_only, synchronous)
+                version = _checked_version(self._connection, path, 1 + len(steps))
+                _set_up(self._connection, read_only, synchronous, log_pages)
+                if version <= len(steps):
+                    _renew(self._connection, path, steps[version - 1 :], read_only)
             except BaseException:
                 self._connection.close()
                 raise
@@ -177,8 +215,8 @@ class Tables:
     def transaction(self) -> Iterator[None]:
         """Commit what the block writes, or nothing if it raises an error."""
         with sqlite_errors(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
+            try:  # An interrupt may come as soon as the transaction has begun.
+                self._connection.execute("BEGIN IMMEDIATE")
                 yield
                 self._connection.execute("COMMIT")
             except BaseException:
@@ -222,6 +260,10 @@ class Tables:
         row = self.one(f"SELECT {_names(SubscriberRow)} FROM subscribers WHERE name = ?", (name,))
         return None if row is None else SubscriberRow(*row)
 
+    def subscriber_numbered(self, number: int) -> SubscriberRow:
+        """The row of a subscriber that exists."""
+        return SubscriberRow(*self.one(f"SELECT {_names(SubscriberRow)} FROM subscribers WHERE number = ?", (number,)))
+
     def subscription(self, subscriber: int, name: str) -> SubscriptionRow | None:
         sql = f"SELECT {_names(SubscriptionRow)} FROM subscriptions WHERE subscriber = ? AND name = ?"
         row = self.one(sql, (subscriber, name))
@@ -245,6 +287,13 @@ class Tables:
         sql = f"INSERT INTO {table} ({_names(row)}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {changes}"
         self.many(sql, rows)
 
+    def move_cursor(self, subscriber: int, note: int) -> None:
+        """Move a cursor forward, in a transaction of its own."""
+        self.rows(
+            "UPDATE subscribers SET cursor = ? WHERE number = ? AND cursor < ? AND removed = 0",
+            (note, subscriber, note),
+        )
+
     def names_of(self, subscription: int) -> tuple[str, str]:
         """The names of a subscription's subscriber and of the subscription."""
         sql = (
@@ -257,11 +306,25 @@ class Tables:
     # Events
 
     def put_events(self, rows: Iterable[Sequence[Any]]) -> None:
-        self.many("INSERT INTO events (sequence, published, valid_until, event, matches) VALUES (?, ?, ?, ?, ?)", rows)
+        self.many(f"{_PUT_EVENTS} {_MARKS}", rows)
+
+    def put_few_events(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Write at most `FEW_EVENTS` events by one statement, which is a transaction of its own.
+
+        Python lets other threads run at every row of `many`, at BEGIN and at COMMIT, and then waits for its turn. When 16 threads
+        publish, this takes several times as long as SQLite does.
+        """
+        self.rows(f"{_PUT_EVENTS} {', '.join([_MARKS] * len(rows))}", list(chain.from_iterable(rows)))
 
     def event(self, sequence: int) -> EventRow | None:
         row = self.one(f"SELECT {_names(EventRow)} FROM events WHERE sequence = ?", (sequence,))
         return None if row is None else EventRow(*row)
+
+    def event_texts(self, sequences: Sequence[int]) -> dict[int, tuple[str, int | None]]:
+        """The JSON and `valid_until` of some hundred events, by number."""
+        marks = ", ".join("?" * len(sequences))
+        rows = self.rows(f"SELECT sequence, event, valid_until FROM events WHERE sequence IN ({marks})", sequences)
+        return {sequence: (event, valid_until) for sequence, event, valid_until in rows}
 
     def put_meetings(self, rows: Iterable[MeetingRow]) -> None:
         self.many(f"INSERT INTO meetings ({_names(MeetingRow)}) VALUES (?, ?, ?, ?, ?)", rows)
@@ -279,16 +342,34 @@ class Tables:
     def put_setting(self, name: str, value: Any) -> None:
         self.rows("REPLACE INTO settings (name, value) VALUES (?, ?)", (name, value))
 
+    def caches(self) -> frozenset[str]:
+        """The names of the files that belong to these tables. All others are foreign: somebody may have replaced the tables by a
+        backup, and the files of the old tables are still there."""
+        return frozenset(name for (name,) in self.rows("SELECT name FROM caches"))
+
+    def put_cache(self, name: str, gone: Iterable[str]) -> None:
+        """Note a new file, and that others are gone."""
+        with self.transaction():
+            self.rows("INSERT INTO caches (name) VALUES (?)", (name,))
+            self.many("DELETE FROM caches WHERE name = ?", ((each,) for each in gone))
+
     def data_version(self) -> int:
         """A number that changes when another connection has committed."""
         return int(self.one("PRAGMA data_version")[0])
 
+    def shorten_log(self) -> None:
+        """Copy the log to the tables, and make it short if nobody reads at the moment. Nobody waits for readers."""
+        self.rows("PRAGMA busy_timeout = 0")
+        try:
+            list(self.rows("PRAGMA wal_checkpoint(TRUNCATE)"))
+        finally:
+            self.rows(f"PRAGMA busy_timeout = {int(1000 * _PATIENCE)}")
+
     def backup(self, path: str) -> None:
         """Copy the tables of this moment to a new file, while others write."""
         with sqlite_errors(path), sqlite3.connect(path) as target:
-            self._connection.backup(
-                target
-            )  # In one step: between steps, a commit of another process would start it again.
+            # In one step: between steps, a commit of another process would start it again.
+            self._connection.backup(target)
             target.execute("PRAGMA journal_mode = WAL")
         target.close()
 
@@ -301,11 +382,17 @@ def read_numbers(text: str) -> list[int]:
     BrokerError
         The text is damaged.
     """
-    try:
-        numbers: list[int] = json.loads(text)
-    except json.JSONDecodeError:
-        raise BrokerError(f"a list of numbers in the tables cannot be read: {shortened(text)}.{_DAMAGED}") from None
-    return numbers
+    with suppress(AttributeError, json.JSONDecodeError):
+        # Strings, fractions and the like are JSON, too. They have other characters.
+        numbers: list[int] | int = [] if text.strip("[],0123456789") else json.loads(text)
+        if isinstance(numbers, list) and (numbers or text == "[]") and max(numbers, default=0) <= INT64_MAX:
+            return numbers
+    raise damaged_numbers(text)
+
+
+def damaged_numbers(text: object) -> BrokerError:
+    """The error for a list of numbers that cannot be right."""
+    return BrokerError(f"a list of numbers in the tables cannot be read: {shortened(text)}.{_DAMAGED}")
 
 
 def _names(row: type[NamedTuple]) -> str:
@@ -331,21 +418,20 @@ def _make(path: Path) -> None:
 
 def _connected(path: str, read_only: bool) -> sqlite3.Connection:
     address = f"{Path(path).absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
-    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=10.0)
+    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=_PATIENCE)
 
 
-def _set_up(connection: sqlite3.Connection, read_only: bool, synchronous: Synchronous) -> None:
+def _set_up(connection: sqlite3.Connection, read_only: bool, synchronous: Synchronous, log_pages: int) -> None:
     if not read_only:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
-        # The log is copied to the file at every 4,096 pages (16 MB), not every 1,000: fewer pauses, and the log stays small.
-        connection.execute("PRAGMA wal_autocheckpoint = 4096")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {log_pages}")
     connection.execute("PRAGMA cache_size = -65536")
     connection.execute("PRAGMA mmap_size = 1073741824")
 
 
-def _check_version(connection: sqlite3.Connection, path: str) -> None:
-    """Refuse a file of another program or of a newer version. Nothing is written to it."""
+def _checked_version(connection: sqlite3.Connection, path: str, newest: int) -> int:
+    """The version of the tables. A file of another program or of a newer version is refused. Nothing is written to it."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
@@ -355,12 +441,31 @@ def _check_version(connection: sqlite3.Connection, path: str) -> None:
     log = Path(f"{path}-wal")
     if Path(path).stat().st_size < pages * size and not (log.exists() and log.stat().st_size):
         raise BrokerError(f"{path} is cut off.{_DAMAGED}")
-    if application != _APPLICATION:
+    if application != _APPLICATION or version < 1:
         raise BrokerError(f"{path} is an SQLite file of another program. Hint: name another folder")
-    if version > VERSION:
+    if version > newest:
         raise BrokerError(
-            f"{path} has tables of version {version}, but this Tamis reads versions up to {VERSION}. Hint: use a newer Tamis"
+            f"{path} has tables of version {version}, but this Tamis reads versions up to {newest}. Hint: use a newer Tamis"
         )
+    return int(version)
+
+
+def _renew(connection: sqlite3.Connection, path: str, steps: Sequence[str], read_only: bool) -> None:
+    """Bring older tables up to date, all at once or not at all."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if read_only:
+        raise BrokerError(
+            f"{path} has tables of version {version}, and this Tamis reads version {version + len(steps)}. "
+            "Hint: open the folder once without read_only, which brings them up to date"
+        )
+    try:
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {' '.join(steps)} PRAGMA user_version = {version + len(steps)}; COMMIT;"
+        )
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 @contextmanager
@@ -369,12 +474,14 @@ def sqlite_errors(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
+            raise BrokerError("the broker is closed. Hint: open the folder again") from None
         raise BrokerError(f"{path}: {error}.{_hint(error)}") from error
 
 
 def _hint(error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorname", "")
-    if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in str(error):
+    if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or any(words in str(error) for words in _SIGNS_OF_DAMAGE):
         return _DAMAGED
     if code.startswith("SQLITE_FULL"):
         return " Hint: the disk is full. Nothing of this call was stored; free some space and try again"

@@ -106,6 +106,33 @@ class StandingSubscription:
         return to_expression(self.text)
 
 
+class SubscriberFigures(NamedTuple):
+    """A subscriber and the state of its queue."""
+
+    number: int
+    """The number of the subscriber, which never changes."""
+    name: str
+    cursor: int
+    """The last note that was acknowledged."""
+    first: int
+    """The first note that can be read."""
+    last: int
+    """The last note."""
+    waiting: int
+    """Notes that can be read and were not acknowledged."""
+
+
+class StoredEvent(NamedTuple):
+    """An event in the tables."""
+
+    sequence: int
+    event: dict[str, Any]
+    published: datetime
+    valid_until: datetime | None
+    matches: int
+    """How many subscriptions were told when it was published."""
+
+
 class Change(NamedTuple):
     """The last change of a subscription, in the form that `tamis.spark.update_stream` takes. The fields are its columns."""
 

@@ -1,0 +1,44 @@
+"""Loading the valid events: from a file as far as it goes, then from the tables."""
+
+from __future__ import annotations
+
+from tamis.broker.event_text import read_event
+from tamis.broker.tables import Tables
+from tamis.broker.valid_events import ValidEvents
+from tamis.broker.valid_file import SavedEvents
+from tamis.language.event import flatten
+
+
+def load_valid(tables: Tables, saved: SavedEvents | None, since: int, few_to_know: int) -> ValidEvents:
+    """The events that are valid at a moment or later. A damaged file is deleted."""
+    if saved is not None:
+        valid = _restored(tables, saved, since, few_to_know)
+        if valid is not None:
+            _catch_up(valid, tables, saved.event, since)
+            valid.forget(since)
+            return valid
+        saved.delete()
+    valid = ValidEvents()
+    _catch_up(valid, tables, 0, since)
+    return valid
+
+
+def _restored(tables: Tables, saved: SavedEvents, since: int, few_to_know: int) -> ValidEvents | None:
+    """The events of a file; None if it is damaged."""
+    contents = saved.read()
+    if contents is None:
+        return None
+    special = {}
+    for row in contents.special[contents.valid_until[contents.special] > since].tolist():
+        stored = tables.event(int(contents.sequence[row]))
+        if stored is None:
+            return None
+        special[row] = flatten(read_event(stored.event))
+    return ValidEvents.restored(contents, special, few_to_know)
+
+
+def _catch_up(valid: ValidEvents, tables: Tables, after: int, since: int) -> None:
+    """Add the events of the tables that follow an event and are valid at a moment or later."""
+    sql = "SELECT sequence, valid_until, event FROM events WHERE sequence > ? AND valid_until > ? ORDER BY sequence"
+    for sequence, valid_until, text in tables.rows(sql, (after, since)):
+        valid.add(sequence, flatten(read_event(text)), valid_until)
