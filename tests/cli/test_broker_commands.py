@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.broker import open as open_broker
+from tamis.cli.following import RECORDS_TOGETHER
 from tests.cli.broker_running import events_of, failure, lines, publish, records
 from tests.cli.running import run, write
 
@@ -155,10 +156,17 @@ def test_ack_moves_the_cursor(alerts: Path) -> None:
     assert records("receive", alerts, "ann") == []
 
 
-def test_more_notes_than_a_block_has(alerts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.cli.following.RECORDS_TOGETHER", 2)
-    publish(alerts, *[{"price": price} for price in range(5)])
-    assert [note["sequence"] for note in records("receive", alerts, "ann", "--ack")] == [1, 2, 3, 4, 5]
+def test_ack_while_another_process_writes(alerts: Path) -> None:
+    with open_broker(alerts) as broker:
+        broker.publish_many([{"price": price} for price in range(3)])
+        assert [note["sequence"] for note in records("receive", alerts, "ann", "--ack")] == [1, 2, 3]
+        assert list(broker.notifications("ann")) == []
+
+
+def test_more_notes_than_a_block_has(alerts: Path) -> None:
+    count = RECORDS_TOGETHER + 5
+    publish(alerts, *[{"price": 5}] * count)
+    assert [note["sequence"] for note in records("receive", alerts, "ann", "--ack")] == list(range(1, count + 1))
     assert records("receive", alerts, "ann") == []
 
 

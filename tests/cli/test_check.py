@@ -37,7 +37,7 @@ def test_everything_is_found(tmp_path: Path) -> None:
         f"{path}:5: warning: never matches: contradiction: price < 1 AND price > 2: no single value of price",
         f"{path}:6: warning: contradiction: price < 1 AND price > 2: no single value of price satisfies it\n",
         f"{path}:7: warning: matches every event\n",
-        f"{path}:9: warning: compares with earlier events; `tamis match` keeps none\n",
+        f"{path}:9: warning: compares with earlier events; `tamis match` keeps them with --history-rows\n",
         f"{path}:10: warning: x = 1 OR x <> 1 is true for every value of this kind",
         f"{path}:1: note: the same expression in lines 1, 8\n",
         f"{path}: 9 subscriptions, 3 errors, 5 warnings, 1 repeated\n",

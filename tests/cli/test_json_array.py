@@ -89,7 +89,7 @@ def test_memory_is_bounded_by_an_element(tmp_path: Path) -> None:
     path = tmp_path / "one-line.json"
     path.write_text(json.dumps([{"n": n} for n in range(50_000)]))
     array = JsonArray(ByteStream(str(path)))
-    longest = max(len(array._buffer) for _ in array)
+    longest = max(len(array.buffer) for _ in array)
     assert longest < 2 * (1 << 16)
 
 

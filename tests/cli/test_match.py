@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tamis
 from tamis.cli.parquet_rows import ParquetRows
 from tests.cli.running import pairs, run, write, write_jsonl
 
@@ -437,3 +438,33 @@ def test_parquet_with_text_that_is_no_text(subscriptions: Path, events: Path, tm
         assert result.exit_code == 1
         assert (result.stderr or result.stdout).startswith(f"{path}: ")
         assert "Invalid UTF8" in result.stderr + result.stdout
+
+
+# -- earlier events
+
+
+def test_match_with_earlier_events(tmp_path: Path) -> None:
+    subscriptions = write(tmp_path / "s.txt", "price < ALL (SELECT price FROM history)", "price > 3")
+    lines = [
+        f'{{"sku": "{sku}", "price": {price}, "at": {at}}}'
+        for sku, price, at in (("a", 5, 1), ("b", 9, 2), ("a", 4, 3))
+    ]
+    lines.append('{"sku": "a", "price": 6, "at": 30}')
+    events = write(tmp_path / "e.jsonl", *lines)
+    rows = run("match", subscriptions, events, "--history-rows", "9", "--batch-size", "1")
+    assert pairs(rows.stdout) == {(0, 1), (2, 1), *((row, 2) for row in range(4))}
+    aged = run("match", subscriptions, events, "--history-age", "20", "--history-order", "at", "--history-key", "sku")
+    assert pairs(aged.stdout) == {(0, 1), (1, 1), (2, 1), (3, 1), *((row, 2) for row in range(4))}
+    counts = run("match", subscriptions, events, "--history-rows", "9", "--count")
+    assert [line["matches"] for line in map(json.loads, counts.stdout.splitlines())] == [2, 1, 2, 1]
+
+
+def test_a_saved_matcher_brings_its_history(tmp_path: Path) -> None:
+    matcher = tamis.Matcher(history=tamis.History(rows=2))
+    matcher.add("lowest", "price < ALL (SELECT price FROM history)")
+    matcher.match({"price": 5})
+    matcher.save(tmp_path / "lowest.tamis")
+    events = write(tmp_path / "e.jsonl", '{"price": 7}', '{"price": 3}')
+    assert pairs(run("match", "--index", tmp_path / "lowest.tamis", events).stdout) == {(1, "lowest")}
+    given = run("match", "--index", tmp_path / "lowest.tamis", events, "--history-rows", "2")
+    assert (given.exit_code, "do not go with a file" in given.stderr) == (2, True)

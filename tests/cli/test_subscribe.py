@@ -227,3 +227,50 @@ def test_a_bad_line_of_subscriptions_stops_the_work(alerts: Path, bad: str) -> N
 )
 def test_wrong_headers(alerts: Path, tmp_path: Path, header: str, message: str) -> None:
     assert message in failure("subscribe", alerts, "--file", write(tmp_path / "w.csv", header), "-q")
+
+
+LOWEST = "price < ALL (SELECT price FROM history)"
+
+
+def test_a_history_is_given_once(tmp_path: Path) -> None:
+    prices, options = tmp_path / "prices", ["--history-age", "2h", "--history-order", "at", "--history-key", "sku"]
+    refused = failure("subscribe", prices, "ann", "lowest", LOWEST)
+    assert "Hint: --history-rows makes it keep them" in refused
+    assert run("subscribe", prices, "ann", "lowest", LOWEST, *options).output == ""
+    run("subscribe", prices, "ann", "again", "price = ANY (SELECT price FROM history)", *options)
+    for price in (3, 4, 2):
+        publish(prices, {"sku": "a", "price": price, "at": datetime(2026, 1, 1)})
+    assert [event["price"] for event in events_of(prices)] == [3, 2]
+    other = failure("subscribe", prices, "ann", "more", LOWEST, "--history-rows", "3")
+    assert "has the history" in other
+    assert "Hint: leave out the options of the history" in other
+
+
+def test_a_history_for_the_subscriptions_of_a_file(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "wishes.jsonl", [{"subscriber": "ann", "name": "lowest", "expression": LOWEST}])
+    run("subscribe", tmp_path / "prices", "--file", path, "--history-rows", "5", "--quiet")
+    assert listed(tmp_path / "prices")["ann", "lowest"].text == LOWEST
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--history-key", "sku"], "needs --history-rows or --history-age"),
+        (["--history-age", "2h"], "needs --history-order"),
+        (["--history-age", "soon", "--history-order", "at"], "is not an age such as 90s"),
+        (["--history-age", "9999999999999d", "--history-order", "at"], "is too long"),
+        (["--history-age", "0", "--history-order", "at"], "above 0"),
+        (["--history-rows", "0"], "x>=1"),
+    ],
+)
+def test_wrong_options_of_a_history(tmp_path: Path, options: list[str], message: str) -> None:
+    result = run("subscribe", tmp_path / "prices", "ann", "lowest", LOWEST, *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (tmp_path / "prices").exists()
+
+
+def test_a_history_goes_with_an_expression(alerts: Path) -> None:
+    for words in (["ann", "cheap", "--pause"], ["--list"], ["ann", "cheap", "--weight", "2"]):
+        result = run("subscribe", alerts, *words, "--history-rows", "5")
+        assert (result.exit_code, "go with EXPRESSION or --file" in result.stderr) == (2, True)

@@ -3,12 +3,13 @@
     main                the group, and how errors are shown          options              options of several commands
     match, filter, check, explain, plan, stats, build, generate, pipeline, indexes, warmup, demo    the commands
     subscribe, publish, receive, changes, backup, compact                                           those of the broker
+    serve, token                                                                                    those of the service
 
 Subscriptions:
     subscription_files  subscriptions of a file, with their lines    expression_text      an expression as an argument
     subscription_lines  those of text files                          subscription_tables  those of Parquet files
     load, load_tables   from there into a matcher                    seen_ids             which ids came before
-    csv_records         records of CSV, with their lines
+    csv_records         records of CSV, with their lines             history_options      which earlier events are retained
 
 Events:
     byte_stream         bytes of a file, unpacked                    lines                the lines of a text file

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tamis.errors import BrokerError, LockedError
+from tamis.errors import BrokerError, LockedError, OptionError
 
 if TYPE_CHECKING:
     from tamis.broker.broker import Broker
+    from tamis.earlier.history import History
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -50,8 +51,8 @@ def reading(folder: str) -> Iterator[Broker]:
 
 
 @contextmanager
-def writing(folder: str, wait: float, *, make: bool = False) -> Iterator[Broker]:
-    """A broker that writes. With `make`, the folder is made if it is not there.
+def writing(folder: str, wait: float, *, make: bool = False, history: History | None = None) -> Iterator[Broker]:
+    """A broker that writes. With `make`, the folder is made if it is not there. `history` as for `tamis.open`.
 
     Raises
     ------
@@ -65,11 +66,16 @@ def writing(folder: str, wait: float, *, make: bool = False) -> Iterator[Broker]
         _check(folder)
     elif folder in (":memory:", ""):
         raise BrokerError("a broker of the command line needs a folder. Hint: name one, such as `alerts`")
-    with patient(lambda: open_broker(folder), wait) as broker:
+    try:
+        opened = _patient(lambda: open_broker(folder, history=history), wait)
+    except OptionError as error:
+        there = str(error).partition(". Hint: ")[0]  # The hint is for Python.
+        raise OptionError(f"{there}. Hint: leave out the options of the history: the folder remembers it") from None
+    with opened as broker:
         yield broker
 
 
-def patient(opened: Callable[[], T], wait: float) -> T:
+def _patient(opened: Callable[[], T], wait: float) -> T:
     """The result of a call that needs the lock. It is tried for some seconds.
 
     Raises
@@ -83,13 +89,9 @@ def patient(opened: Callable[[], T], wait: float) -> T:
         except LockedError as error:
             if time.monotonic() >= until:
                 hint = "Hint: try again when that process has ended, or give --wait more seconds"
-                raise LockedError(f"{holder(error)}. {hint}") from None
+                holder = str(error).partition(". Hint: ")[0]  # The hint is for Python.
+                raise LockedError(f"{holder}. {hint}") from None
         time.sleep(_PAUSE)
-
-
-def holder(error: LockedError) -> str:
-    """Who has the lock: the error without its hint, which is for Python."""
-    return str(error).partition(". Hint: ")[0]
 
 
 def size_of(folder: str) -> str:

@@ -12,7 +12,7 @@ from tamis.errors import FileError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tamis.broker.records import Change, Note, Receipt, StandingSubscription
+    from tamis.broker.answers import Change, Note, Receipt, StandingSubscription
 
 Record = dict[str, Any]
 

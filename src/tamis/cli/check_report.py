@@ -118,7 +118,7 @@ def _remarks(expression: Expression, schema: Schema | None) -> list[str]:
     if Finding.ALWAYS in kinds:
         said = ["matches every event"]
     if expression.needs_history():
-        said.append("compares with earlier events; `tamis match` keeps none")
+        said.append("compares with earlier events; `tamis match` keeps them with --history-rows")
     return said
 
 

@@ -26,7 +26,7 @@ def blocks(
     follow: bool,
     limit: int | None,
 ) -> Iterator[list[T]]:
-    """Blocks of records after a number. With `follow`, an empty block comes whenever there are no more records at the moment.
+    """Blocks of records after a number. With `follow`, they never end.
 
     Parameters
     ----------
@@ -46,7 +46,6 @@ def blocks(
             left = None if left is None else left - len(block)
         if not follow or left == 0:
             return
-        yield []
         wait_for_more()
 
 

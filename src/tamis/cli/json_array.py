@@ -30,7 +30,7 @@ class JsonArray:
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
         self._left = 0
-        self._buffer = b""
+        self.buffer = b""  # the last block, and the beginning of an element before it
         self._start = 0  # where the element begins in the buffer
         self._position = 0  # how far the buffer is scanned
         self._depth = 0  # how many brackets within the element are open
@@ -51,10 +51,10 @@ class JsonArray:
                     break
                 block = self._stream.block()
                 if not block:
-                    yield Element(self._line + _blank_lines(self._buffer[self._start :]), b"", CUT_OFF)
+                    yield Element(self._line + _blank_lines(self.buffer[self._start :]), b"", CUT_OFF)
                     return
                 self._position -= self._start
-                self._buffer, self._start = self._buffer[self._start :] + block, 0
+                self.buffer, self._start = self.buffer[self._start :] + block, 0
             yield from self._after()
         finally:
             self._stream.close()
@@ -65,19 +65,19 @@ class JsonArray:
 
     def _begin(self) -> None:
         """Take the bracket that opens the array."""
-        self._buffer = self._stream.block()
-        self._take(self._buffer.index(b"[") + 1)
+        self.buffer = self._stream.block()
+        self._take(self.buffer.index(b"[") + 1)
 
     def _take(self, end: int) -> bytes:
         """The bytes from where the element begins to `end`, where the next one begins."""
-        taken = self._buffer[self._start : end]
+        taken = self.buffer[self._start : end]
         self._line += taken.count(b"\n")
         self._start = self._position = end
         return taken
 
     def _scanned(self) -> Iterator[Element]:
         """The elements that end within the buffer."""
-        while token := (_INSIDE if self._depth else _BETWEEN).search(self._buffer, self._position):
+        while token := (_INSIDE if self._depth else _BETWEEN).search(self.buffer, self._position):
             character = token[0]
             if character == b'"':
                 self._position = token.start()
@@ -91,7 +91,7 @@ class JsonArray:
                 yield from self._element(token.start(), last=character == b"]")
                 if self._ended:
                     return
-        self._position = len(self._buffer)
+        self._position = len(self.buffer)
 
     def _element(self, end: int, *, last: bool) -> Iterator[Element]:
         self._ended = last
@@ -106,7 +106,7 @@ class JsonArray:
 
     def _after(self) -> Iterator[Element]:
         """The problem if more than blanks follow the array."""
-        rest = self._buffer[self._start :]
+        rest = self.buffer[self._start :]
         while not rest.strip():
             self._line += rest.count(b"\n")
             rest = self._stream.block()

@@ -28,8 +28,10 @@ from tamis.cli.pipeline import pipeline
 from tamis.cli.plan import plan
 from tamis.cli.publish import publish
 from tamis.cli.receive import receive
+from tamis.cli.serve import serve
 from tamis.cli.stats import stats
 from tamis.cli.subscribe import subscribe
+from tamis.cli.token import token
 from tamis.cli.warmup import warmup
 from tamis.errors import FileError, TamisError
 
@@ -111,6 +113,8 @@ for _command in (
     changes,
     backup,
     compact,
+    serve,
+    token,
     pipeline,
     generate,
     indexes,

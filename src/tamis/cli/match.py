@@ -14,6 +14,7 @@ from tamis.cli.diagnostics import Diagnostics, OnError, is_terminal
 from tamis.cli.error_file import open_errors
 from tamis.cli.event_files import EventFiles, expanded
 from tamis.cli.exit_status import FAILED, SKIPPED
+from tamis.cli.history_options import history_options
 from tamis.cli.load import load
 from tamis.cli.match_files import STDOUT, open_matches
 from tamis.cli.match_run import MatchRun
@@ -31,6 +32,7 @@ from tamis.cli.subscription_files import SubscriptionFile
 from tamis.errors import FileError, UnknownIndexError
 
 if TYPE_CHECKING:
+    from tamis.earlier.history import History
     from tamis.matcher.matcher import Matcher
 
 
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
 @on_error_option
 @errors_option
 @index_option
+@history_options("Keep earlier events, for ANY, ALL and EXISTS")
 @click.option(
     "--batch-size",
     type=click.IntRange(1),
@@ -87,6 +90,7 @@ def match(
     on_error: OnError,
     errors: str | None,
     index: str,
+    history: History | None,
     batch_size: int,
     quiet: bool,
 ) -> None:
@@ -98,6 +102,8 @@ def match(
     EVENTS are files or patterns such as 'logs/*.jsonl': JSONL, a JSON array, CSV or Parquet. Files packed with gzip or
     zstd are unpacked. Without EVENTS, or for -, events come from stdin.
 
+    With --history-rows or --history-age, each event is compared with the events before it.
+
     Each match is a line {"event": ..., "line": ..., "subscription": ...}. "event" counts from 0 over all files, "line"
     counts from 1. With several files there is also "file".
 
@@ -108,6 +114,7 @@ def match(
     Examples:
       tamis match alerts.jsonl events.jsonl > matches.jsonl
       tamis match alerts.jsonl 'logs/*.jsonl.gz' -k 10
+      tamis match alerts.jsonl logins.jsonl --history-rows 10 --history-key user
       tail -f events.jsonl | tamis match alerts.txt - --event-id order_id
       tamis match subscriptions.parquet events.parquet --output matches.parquet
       tamis match --index alerts.tamis events.csv > matches.jsonl
@@ -125,7 +132,9 @@ def match(
         raise click.UsageError(
             "--schema and --format are about SUBSCRIPTIONS; the file given with --index has its own schema."
         )
-    matcher = _matcher(index, schema_path, built=subscriptions is None)
+    if subscriptions is None and history is not None:
+        raise click.UsageError("The options of a history do not go with a file that is given with --index.")
+    matcher = _matcher(index, schema_path, history, built=subscriptions is None)
     to_terminal = output == STDOUT and is_terminal(sys.stdout)
     with open_errors(errors) as error_file:
         diagnostics = Diagnostics(on_error, quiet=quiet, progress=not to_terminal, errors=error_file)
@@ -172,7 +181,7 @@ def _inputs(files: tuple[str, ...], *, built: bool) -> tuple[str | None, tuple[s
     return files[0], files[1:]
 
 
-def _matcher(index: str, schema_path: str | None, *, built: bool) -> Matcher:
+def _matcher(index: str, schema_path: str | None, history: History | None, *, built: bool) -> Matcher:
     if built:
         from tamis.matcher.load import load as load_built
 
@@ -181,6 +190,6 @@ def _matcher(index: str, schema_path: str | None, *, built: bool) -> Matcher:
 
     schema = read_schema(schema_path)
     try:
-        return Matcher(index, schema)
+        return Matcher(index, schema, history=history)
     except UnknownIndexError as error:
         raise click.BadParameter(f"{error}, or a file that `tamis build` wrote", param_hint="--index") from None

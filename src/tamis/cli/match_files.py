@@ -100,7 +100,7 @@ def _packing(path: str, stream: BinaryIO) -> BinaryIO:
     if path.lower().endswith(".zst"):
         import pyarrow as pa
 
-        # It closes the file that it writes to, hence a second handle.
+        # It closes the file that it writes to, so it gets a second handle.
         return cast(BinaryIO, pa.CompressedOutputStream(os.fdopen(os.dup(stream.fileno()), "wb"), "zstd"))
     # Without name and time, so that the same matches give the same bytes.
     return cast(BinaryIO, gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0))

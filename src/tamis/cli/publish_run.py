@@ -14,8 +14,8 @@ from tamis.errors import EventError, FileError, QueueFullError, TableError
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from tamis.broker.answers import Receipt
     from tamis.broker.broker import Broker
-    from tamis.broker.records import Receipt
     from tamis.language.schema import Schema
 
 

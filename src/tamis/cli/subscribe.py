@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,13 +16,15 @@ from tamis.cli.broker_records import subscription_record, write_records
 from tamis.cli.diagnostics import Diagnostics, OnError, counted
 from tamis.cli.error_file import open_errors
 from tamis.cli.exit_status import FAILED, SKIPPED
+from tamis.cli.history_options import NO_HISTORY, history_options
 from tamis.cli.json_text import JsonError, read_json
 from tamis.cli.moment_text import moment_of, moment_option
 from tamis.cli.options import errors_option, on_error_option, quiet_option
-from tamis.errors import ExpressionError, FileError, UnknownIdError
+from tamis.errors import ExpressionError, FileError, HistoryError, UnknownIdError
 
 if TYPE_CHECKING:
-    from tamis.broker.records import StandingSubscription
+    from tamis.broker.answers import StandingSubscription
+    from tamis.earlier.history import History
 
 _ARGUMENTS = {
     None: (2, 3),
@@ -54,6 +57,7 @@ _ARGUMENTS = {
     type=click.Choice(wanted_files.FORMATS),
     help="Format of FILE. Default: by the end of the name (.csv, .parquet), else jsonl.",
 )
+@history_options("Keep earlier events in the broker, for ANY, ALL and EXISTS")
 @on_error_option
 @errors_option
 @wait_option
@@ -72,6 +76,7 @@ def subscribe(
     remove: bool,
     remove_subscriber: bool,
     format: str | None,
+    history: History | None,
     on_error: OnError,
     errors: str | None,
     wait: float,
@@ -86,12 +91,16 @@ def subscribe(
     With --file, many subscriptions are added or changed. FILE is JSONL with the keys subscriber, name, expression (or
     predicates), weight, valid_from and valid_until, or CSV or Parquet with these columns. --list prints such lines.
 
+    With --history-rows or --history-age, the broker keeps earlier events, and expressions may compare with them. Give
+    these options once: the folder remembers them.
+
     Moments are such as 2026-12-24, 2026-12-24T18:00 or 2026-12-24T18:00+01:00. Without a zone they are UTC.
 
     \b
     Examples:
       tamis subscribe alerts ann crime "price < 20 AND genre = 'crime'" --valid-until 2026-12-24T18:00
       tamis subscribe alerts ann crime --weight 2
+      tamis subscribe prices bob drop "price < ALL (SELECT price FROM history)" --history-rows 100
       tamis subscribe alerts --file wishes.jsonl
       tamis subscribe alerts ann crime --pause
       tamis subscribe alerts --list
@@ -103,17 +112,19 @@ def subscribe(
     if weight is not None:
         words["weight"] = weight
     _check_arguments(action, names, words)
+    if history is not None and (action not in (None, "--file") or len(names) == 2):
+        raise click.UsageError("The options of a history go with EXPRESSION or --file.")
     if path is None and (format or errors):
         raise click.UsageError("--format and --errors are about --file.")
     if path is not None:
         if errors == path:
             raise click.BadParameter("bad lines need a file of their own", param_hint="--errors")
         with open_errors(errors) as error_file:
-            _subscribe_file(folder, path, format, Diagnostics(on_error, quiet=quiet, errors=error_file), wait)
+            _subscribe_file(folder, path, format, Diagnostics(on_error, quiet=quiet, errors=error_file), wait, history)
     elif action == "--list":
         _list(folder, *names)
     else:
-        _change(folder, action, names, words, wait)
+        _change(folder, action, names, words, wait, history)
 
 
 def _action(given: Mapping[str, bool]) -> str | None:
@@ -137,19 +148,36 @@ def _check_arguments(action: str | None, names: tuple[str, ...], words: Mapping[
         raise click.UsageError("Give EXPRESSION, or an option that says what to do.")
 
 
-def _change(folder: str, action: str | None, names: tuple[str, ...], words: dict[str, Any], wait: float) -> None:
+def _change(
+    folder: str,
+    action: str | None,
+    names: tuple[str, ...],
+    words: dict[str, Any],
+    wait: float,
+    history: History | None,
+) -> None:
     """Change one subscription or subscriber."""
     if len(names) == 3:
         words = {**words, "expression": _expression(names[2])}
     # Nothing to pause or to remove is in a folder that is not there.
-    with writing(folder, wait, make="expression" in words) as broker:
+    with writing(folder, wait, make="expression" in words, history=history) as broker:
         if action is None:
-            broker.subscribe(*names[:2], **words)
+            with _about_history():
+                broker.subscribe(*names[:2], **words)
         elif action == "--remove-subscriber":
             broker.remove_subscriber(names[0])
         else:
             change = {"--pause": broker.pause, "--resume": broker.resume, "--remove": broker.unsubscribe}[action]
             change(names[0], names[1])
+
+
+@contextmanager
+def _about_history() -> Iterator[None]:
+    """Let the hint of an error name options of the command."""
+    try:
+        yield
+    except HistoryError:
+        raise HistoryError(NO_HISTORY) from None
 
 
 def _expression(text: str) -> Any:
@@ -172,11 +200,13 @@ def _list(folder: str, subscriber: str | None = None, name: str | None = None) -
         write_records(map(subscription_record, found))
 
 
-def _subscribe_file(folder: str, path: str, format: str | None, diagnostics: Diagnostics, wait: float) -> None:
+def _subscribe_file(
+    folder: str, path: str, format: str | None, diagnostics: Diagnostics, wait: float, history: History | None
+) -> None:
     from tamis.cli.wanted_load import WantedLoad
 
     file = wanted_files.WantedFile(path, format)
-    with writing(folder, wait, make=True) as broker:
+    with writing(folder, wait, make=True, history=history) as broker:
         started = time.perf_counter()
         load = WantedLoad(file, broker, diagnostics)
         try:

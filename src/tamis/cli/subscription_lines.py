@@ -89,7 +89,7 @@ def expression_of(subscription: Subscription) -> Expression:
 def wrong_expression(error: ExpressionError) -> str:
     """The text of an error that is shown behind file and line."""
     if isinstance(error, HistoryError):
-        return "compares with earlier events; `tamis match` keeps none. Hint: tamis explain --history"
+        return "compares with earlier events, but none are kept. Hint: `tamis match` keeps them with --history-rows"
     error.subscription = None
     one_line = isinstance(error, ParseError) and "\n" not in error.text
     # A second line number would be confusing.

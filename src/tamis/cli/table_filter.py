@@ -6,20 +6,15 @@ import base64
 import json
 import math
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from tamis.cli.event_filter import EventFilter
-from tamis.encoding.columns import Odd
 from tamis.encoding.events.asked import Asked
-from tamis.encoding.events.event_table import checked_columns
+from tamis.encoding.events.flat_rows import flat_rows
 from tamis.errors import EventError
-from tamis.language.event import FlatEvent
-from tamis.language.values import Kind
-
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps without a zone are UTC
 
 
 class Decided(NamedTuple):
@@ -38,7 +33,10 @@ def decided(table: pa.Table, event_filter: EventFilter) -> Iterator[Decided]:
     TableError
         If the table does not hold events.
     """
-    events, problems = _flat_events(table, event_filter)
+    events, wrong = flat_rows(table, Asked.names(event_filter.attributes))
+    problems: dict[int, str] = {}
+    for odd in wrong:
+        odd.note(problems)
     for row, event in enumerate(events):
         problem, matches = problems.get(row), False
         if problem is None:
@@ -57,23 +55,6 @@ def json_lines(table: pa.Table) -> Iterator[bytes]:
         except ValueError:
             text = json.dumps(_without_nan(row), ensure_ascii=False, default=_text)
         yield text.encode()
-
-
-def _flat_events(table: pa.Table, event_filter: EventFilter) -> tuple[list[FlatEvent], dict[int, str]]:
-    """The rows in their normal form, with the attributes that are asked about, and the problems of wrong rows."""
-    events: list[FlatEvent] = [{} for _ in range(len(table))]
-    problems: dict[int, str] = {}
-    for column in checked_columns(table, Asked.names(event_filter.attributes), None):
-        if isinstance(column, Odd):
-            column.note(problems)
-            continue
-        values = column.values.to_pylist() if isinstance(column.values, pa.Array) else column.values.tolist()
-        if column.kind is Kind.TIMESTAMP:
-            values = [_EPOCH + timedelta(microseconds=value) for value in values]
-        for row, value in zip(column.rows.tolist(), values, strict=True):
-            event = events[row]
-            event[column.attribute] = (*event.get(column.attribute, ()), value)
-    return events, problems
 
 
 def _text(value: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tamis.cli.diagnostics import Diagnostics, counted
+from tamis.cli.history_options import NO_HISTORY
 from tamis.cli.subscription_lines import wrong_subscription
 from tamis.cli.wanted_files import Read, WantedFile, WantedLine
 from tamis.errors import ExpressionError, FileError, HistoryError, IdTypeError, OptionError, TamisError, UnknownIdError
@@ -92,6 +93,5 @@ class WantedLoad:
 
 def _message(error: TamisError) -> str:
     if isinstance(error, HistoryError):
-        error.subscription = None
-        return str(error)
+        return NO_HISTORY
     return wrong_subscription(error)

@@ -1,0 +1,76 @@
+"""The steps of all calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from tamis.broker import Change, StoredEvent
+from tamis.broker.arguments import check_storable, plain_number
+from tamis.broker.subscribing import NotGiven
+from tamis.client.exchange import Steps
+from tamis.client.note_steps import NoteSteps
+from tamis.client.publish_steps import PublishSteps
+from tamis.client.records import change_of, event_of, report_of, stored_event_of
+from tamis.client.subscription_steps import PAGE, SubscriptionSteps
+from tamis.client.writing import expression_text, path_of, query_of
+from tamis.language.event import flatten
+from tamis.language.explain import Explanation, explain_flat
+from tamis.matcher.covering import CoveringReport
+
+_MOST_LISTED = 100_000
+"""Entries of each list of a covering report."""
+
+StoredPair = tuple[int, dict[str, Any]]
+
+
+class CallSteps(SubscriptionSteps, NoteSteps, PublishSteps):
+    """All calls of a broker that a service has."""
+
+    def event(self, sequence: Any) -> Steps[StoredEvent]:
+        number = str(plain_number(sequence, "sequence"))
+        return stored_event_of((yield from self._json("GET", path_of("events", number))))
+
+    def explain(self, subscriber: Any, name: Any, event_sequence: Any) -> Steps[Explanation]:
+        """The explanation is made here, from the expression and the event, so that it has the type of a broker's."""
+        number = plain_number(event_sequence, "event_sequence")
+        found = yield from self.subscription(subscriber, name)
+        stored = yield from self.event(number)
+        return explain_flat(found.expression, flatten(stored.event))
+
+    def covering(self, most: Any, one_value: Any) -> Steps[CoveringReport[tuple[str, str]]]:
+        body = {"most": most, "one_value": bool(one_value), "limit": _MOST_LISTED}
+        return report_of((yield from self._json("POST", path_of("covering"), body, patience=0)))
+
+    def replay_page(self, expression: Any, after: int) -> Steps[tuple[Sequence[StoredPair], int | None]]:
+        text = expression_text(expression)
+        found = yield from self._json(
+            "GET",
+            path_of("events"),
+            query=query_of(expression=text, after=after, limit=PAGE),
+            subject={"expression_of": lambda line: text},
+            patience=0,
+        )
+        return [(each["sequence"], event_of(each["event"])) for each in found["events"]], found["next"]
+
+    def changes_page(self, after: int) -> Steps[tuple[Sequence[Change], int | None]]:
+        found = yield from self._json("GET", path_of("changes"), query=query_of(after=after, limit=PAGE))
+        return list(map(change_of, found["changes"])), found["next"]
+
+    def stats(self) -> Steps[dict[str, Any]]:
+        found: dict[str, Any] = yield from self._json("GET", path_of("stats"))
+        age = found["retention"]["max_age"]
+        found["retention"]["max_age"] = None if age is None else timedelta(seconds=age)
+        return found
+
+    def retain(self, words: dict[str, Any]) -> Steps[None]:
+        given = {name: value for name, value in words.items() if not isinstance(value, NotGiven)}
+        check_storable(given)
+        age = given.get("max_age")
+        if isinstance(age, timedelta):
+            given["max_age"] = age.total_seconds()
+        yield from self._json("PUT", path_of("retention"), given)
+
+    def compact(self) -> Steps[None]:
+        yield from self._ask("POST", path_of("compact"), patience=0)

@@ -1,0 +1,98 @@
+"""The application: routes, errors, and what surrounds every request."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError, WebSocketRequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.websockets import WebSocket
+
+from tamis import __version__
+from tamis.errors import TamisError
+from tamis.service.answers import problem_answer
+from tamis.service.config import ServiceConfig
+from tamis.service.middleware import Surroundings
+from tamis.service.problems import ProblemError, problem_of
+from tamis.service.routes import (
+    administration,
+    console,
+    events,
+    health,
+    language,
+    notifications,
+    streams,
+    subscriptions,
+    webhooks,
+)
+from tamis.service.service import Service
+
+ROUTERS = tuple(
+    module.router
+    for module in (health, subscriptions, events, notifications, streams, webhooks, language, administration)
+)
+"""All routes of the API, in the order of the page of OpenAPI."""
+
+
+def make_app(config: ServiceConfig) -> FastAPI:
+    """The application of a service. Its brokers are opened when it starts."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service = app.state.service = Service(config)
+        try:
+            await service.open()
+        except Exception as error:
+            app.state.failed = error
+            service.log.close()
+            raise
+        yield
+        await service.close()
+
+    app = FastAPI(title="Tamis", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.add_middleware(Surroundings)
+    handlers: tuple[tuple[type[Exception], Any], ...] = (
+        (ProblemError, _answer_problem),
+        (TamisError, _answer_error),
+        (HTTPException, _answer_http),
+        (RequestValidationError, _answer_invalid),
+        (WebSocketRequestValidationError, _answer_invalid),
+    )
+    for kind, handler in handlers:
+        app.add_exception_handler(kind, handler)
+    for router in (*ROUTERS, console.router):
+        app.include_router(router)
+    return app
+
+
+async def _answer_problem(connection: Request | WebSocket, error: Exception) -> Response:
+    assert isinstance(error, ProblemError)
+    return _answered(connection, error)
+
+
+async def _answer_error(connection: Request | WebSocket, error: Exception) -> Response:
+    assert isinstance(error, TamisError)
+    return _answered(connection, problem_of(error))
+
+
+async def _answer_http(connection: Request | WebSocket, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kind = {404: "unknown-route", 405: "wrong-method"}.get(error.status_code, "http")
+    return _answered(connection, ProblemError(error.status_code, kind, str(error.detail), headers=error.headers))
+
+
+async def _answer_invalid(connection: Request | WebSocket, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError | WebSocketRequestValidationError)
+    found = [{"place": list(each["loc"]), "reason": each["msg"]} for each in error.errors()]
+    detail = "; ".join(f"{'.'.join(map(str, each['place']))}: {each['reason']}" for each in found)
+    return _answered(connection, ProblemError(422, "invalid", detail, errors=found))
+
+
+def _answered(connection: Request | WebSocket, problem: ProblemError) -> Response:
+    """The answer. A WebSocket that is not open yet is refused with it."""
+    return problem_answer(problem, connection.scope["state"].get("request_id"))

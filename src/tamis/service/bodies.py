@@ -1,0 +1,100 @@
+"""Bodies of requests, within limits: one JSON value, or lines that are read block by block."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from starlette.requests import ClientDisconnect, Request
+
+from tamis.service.config import Limits
+from tamis.service.problems import ProblemError
+
+LINE_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
+BLOCK_BYTES = 256 * 1024
+"""Bytes of lines that one call of a broker takes: some thousand events. Twice as many bytes are in memory at most."""
+
+
+def has_lines(request: Request) -> bool:
+    """Whether the body has a JSON value on each line."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() in LINE_TYPES
+
+
+async def whole_body(request: Request, limits: Limits) -> bytes:
+    """The whole body.
+
+    Raises
+    ------
+    ProblemError
+        413: it has too many bytes.
+    """
+    most = limits.body_bytes
+    declared = request.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > most:
+        raise _too_long(most)
+    parts, size = [], 0
+    async for part in _parts(request):
+        size += len(part)
+        if size > most:
+            raise _too_long(most)
+        parts.append(part)
+    return b"".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Some whole lines of a body."""
+
+    first: int
+    """The number of the first line, from 1 on."""
+    lines: list[bytes]
+
+
+async def blocks_of_lines(request: Request, limits: Limits) -> AsyncIterator[Lines]:
+    """The lines of a body, some at a time. The body may be endless: only a block of it is in memory.
+
+    Raises
+    ------
+    ProblemError
+        413: a line has too many bytes.
+    """
+    number, held, size = 1, [], 0
+    async for part in _parts(request):
+        held.append(part)
+        size += len(part)
+        if size < BLOCK_BYTES:
+            continue
+        whole, newline, rest = b"".join(held).rpartition(b"\n")
+        held, size = [rest], len(rest)
+        if newline:
+            lines = whole.split(b"\n")
+            yield _checked(Lines(number, lines), limits)
+            number += len(lines)
+        if size > limits.line_bytes:
+            raise _long_line(number, limits)
+    rest = b"".join(held)
+    if rest:
+        yield _checked(Lines(number, rest.removesuffix(b"\n").split(b"\n")), limits)
+
+
+async def _parts(request: Request) -> AsyncIterator[bytes]:
+    try:
+        async for part in request.stream():
+            yield part
+    except ClientDisconnect:
+        raise ProblemError(400, "incomplete", "the body ended early") from None
+
+
+def _checked(found: Lines, limits: Limits) -> Lines:
+    for place, line in enumerate(found.lines):
+        if len(line) > limits.line_bytes:
+            raise _long_line(found.first + place, limits)
+    return found
+
+
+def _long_line(number: int, limits: Limits) -> ProblemError:
+    return ProblemError(413, "line-too-long", f"line {number} has more than {limits.line_bytes:,} bytes", line=number)
+
+
+def _too_long(most: int) -> ProblemError:
+    return ProblemError(413, "body-too-long", f"the body has more than {most:,} bytes. Hint: send lines (NDJSON)")

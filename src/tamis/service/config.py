@@ -1,0 +1,129 @@
+"""What a service is told: where it listens, whom it trusts, what it allows. `settings` reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from tamis.errors import OptionError
+from tamis.language.event import MAX_NESTING
+from tamis.service.webhooks.settings import WebhookSettings
+
+LOCAL = ("127.0.0.1", "::1", "localhost")
+"""Addresses that only this machine can reach."""
+DEFAULT_PORT = 8750
+
+TokensWanted = Literal["auto", "always"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that one request or one tenant may ask for. A limit of 0 in the second half means that there is none."""
+
+    body_bytes: int = 16 * 1024 * 1024
+    """Bytes of a body with one JSON value. A body of lines may be longer: only each line has a limit."""
+    line_bytes: int = 1024 * 1024
+    """Bytes of one line."""
+    depth: int = MAX_NESTING
+    """Levels of objects and lists in JSON."""
+    expression_bytes: int = 64 * 1024
+    """Bytes of the text of an expression."""
+    wait_seconds: int = 60
+    """Seconds for which a request may wait for notes."""
+
+    subscriptions: int = 0
+    """Subscriptions of a tenant."""
+    requests_per_second: int = 0
+    """Requests of a tenant, on average over a second."""
+    events_per_second: int = 0
+    """Events of a tenant, on average over a second."""
+    streams: int = 10_000
+    """Streams and waiting requests of a tenant at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantConfig:
+    """What is set for one tenant."""
+
+    limits: Limits = field(default_factory=Limits)
+    broker: Mapping[str, Any] = field(default_factory=dict)
+    """Options of `tamis.open`."""
+    schema: Mapping[str, Any] | None = None
+    """The event schema. None: the one that was set by ``PUT /v1/schema``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceConfig:
+    """Everything that a service is told when it starts."""
+
+    folder: Path
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    """0 takes a port that is free."""
+    tls_certificate: str = ""
+    tls_key: str = ""
+    proxy: tuple[str, ...] = ()
+    """Addresses of proxies in front, which speak TLS and whose X-Forwarded headers are believed."""
+    hosts: tuple[str, ...] = ()
+    """Names under which clients reach the service. Empty: on a local address its own names, elsewhere any name."""
+    origins: tuple[str, ...] = ()
+    """Origins of pages that may call the service, besides its own."""
+    tokens: TokensWanted = "auto"
+    """Whether a request needs a token. With "auto", it needs none on a local address without a proxy."""
+    log: LogLevel = "info"
+    """What is logged: "info" has a line for each request."""
+    connections: int = 2000
+    """Connections at the same time."""
+    header_seconds: int = 10
+    """Seconds in which the head of a request must come."""
+    body_seconds: int = 30
+    """Seconds that may pass between two parts of a body."""
+    keep_alive_seconds: int = 75
+    """Seconds for which a connection without requests stays open: longer than the 60 of common proxies. So none of them sends a
+    request into a connection that just ends."""
+    end_seconds: int = 30
+    """Seconds that running requests get when the process is told to end."""
+    limits: Limits = field(default_factory=Limits)
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
+    broker: Mapping[str, Any] = field(default_factory=dict)
+    """Options of `tamis.open` for all tenants."""
+    tenants: Mapping[str, TenantConfig] = field(default_factory=dict)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine reaches the service."""
+        return self.host in LOCAL and not self.proxy
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether every request needs a token."""
+        return self.tokens == "always" or not self.is_local
+
+    def tenant(self, name: str) -> TenantConfig:
+        """What is set for a tenant."""
+        return self.tenants.get(name) or TenantConfig(self.limits, self.broker)
+
+    def check(self) -> None:
+        """Refuse settings that contradict each other, or that would send tokens through a network in the clear.
+
+        Raises
+        ------
+        OptionError
+        """
+        if bool(self.tls_certificate) != bool(self.tls_key):
+            raise OptionError("`tls_certificate` and `tls_key` go together; give both or none")
+        for name in ("tls_certificate", "tls_key"):
+            path = getattr(self, name)
+            if path and not Path(path).is_file():
+                raise OptionError(f"`{name}`: there is no file {path}")
+        if self.host not in LOCAL and not self.tls_certificate and not self.proxy:
+            raise OptionError(
+                f"other machines can reach {self.host}, so it needs TLS. Hint: give --tls-certificate and --tls-key, or --proxy "
+                "with the address of a proxy in front that speaks TLS, or listen on 127.0.0.1"
+            )
+        if self.tenants and any(not isinstance(each, TenantConfig) for each in self.tenants.values()):
+            raise OptionError("`tenants` must be tables")
+        self.webhooks.check()

@@ -1,0 +1,210 @@
+"""Publishing the lines of a request, some thousand at a time. While a thread publishes a block, the event loop reads the next.
+
+Lines are published in their order. With ``on_error=stop`` all lines before a wrong one are published, and no line after it. With
+``on_error=skip`` all others are published.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+
+from tamis.broker import Broker, Receipt
+from tamis.broker.arguments import plain_key
+from tamis.errors import EventError, OptionError, QueueFullError, TamisError, shortened
+from tamis.service.bodies import Lines, blocks_of_lines
+from tamis.service.given import checked_event, checked_fields, event_of, moment_of
+from tamis.service.json_reader import read_object
+from tamis.service.problems import ProblemError, problem_of
+from tamis.service.records import Record, receipt_record
+from tamis.service.tenants import Tenant
+
+MOST_RECEIPTS = 100_000
+"""Lines of a request that asks for receipts. They are in memory until the end."""
+_ERRORS_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LineOptions:
+    """What is the same for all lines of a request."""
+
+    valid_until: datetime | None = None
+    k: int | None = None
+    key: str | None = None
+    """Line 3 gets the key ``KEY/3``."""
+    key_from: str | None = None
+    """The field that has the key."""
+    tagged: bool = False
+    skips: bool = False
+    receipts: bool = False
+    with_matches: bool = False
+    """Whether a receipt names who was told."""
+    wrapped: bool = False
+    """Each line is ``{"event": {...}, "key": "order-17", "valid_until": "2026-12-24T18:00:00Z"}``."""
+
+
+class _Line(NamedTuple):
+    number: int
+    event: dict[str, Any]
+    key: str | None
+    valid_until: datetime | None
+
+
+@dataclass(slots=True)
+class Published:
+    """What became of the lines so far."""
+
+    events: int = 0
+    matches: int = 0
+    first: int | None = None
+    last: int | None = None
+    skipped: int = 0
+    errors: list[Record] = field(default_factory=list)
+    receipts: list[Record] | None = None
+
+    def record(self) -> Record:
+        found: Record = {
+            "events": self.events,
+            "matches": self.matches,
+            "first_sequence": self.first,
+            "last_sequence": self.last,
+            "skipped": self.skipped,
+            "errors": self.errors,
+        }
+        return found if self.receipts is None else {**found, "receipts": self.receipts}
+
+
+class LinePublisher:
+    """Publishes the lines of one request."""
+
+    def __init__(self, tenant: Tenant, options: LineOptions) -> None:
+        self._tenant = tenant
+        self._options = options
+        self.done = Published(receipts=[] if options.receipts else None)
+
+    async def publish(self, request: Request) -> Published:
+        """Publish all lines.
+
+        Raises
+        ------
+        ProblemError
+            A line is wrong, or the body ended early. `published` says how many events were published before.
+        """
+        running: asyncio.Task[None] | None = None
+        try:
+            async for block in blocks_of_lines(request, self._tenant.limits):
+                if running is not None:
+                    await running
+                await self._pace()
+                running = asyncio.create_task(self._tenant.work(partial(self._block, block)))
+            if running is not None:
+                await running
+        except ProblemError as problem:
+            if running is not None and not running.done():
+                await asyncio.wait([running])
+            problem.members.setdefault("published", self.done.events)
+            raise
+        return self.done
+
+    async def _pace(self) -> None:
+        """Wait until the tenant may publish more events."""
+        while seconds := self._tenant.events.wait():
+            await asyncio.sleep(seconds)
+
+    def _block(self, block: Lines, broker: Broker) -> None:
+        """Publish a block. It runs in a thread."""
+        lines: list[_Line] = []
+        wrong: ProblemError | None = None
+        for number, raw in enumerate(block.lines, block.first):
+            if not raw or raw.isspace():
+                continue
+            try:
+                lines.append(self._read(number, raw))
+            except (TamisError, ProblemError) as error:
+                wrong = self._wrong(number, error)
+                if wrong is not None:
+                    break
+        self._put(broker, lines)
+        if wrong is not None:
+            raise wrong
+
+    def _read(self, number: int, raw: bytes) -> _Line:
+        options = self._options
+        if options.receipts and number > MOST_RECEIPTS:
+            raise ProblemError(413, "too-many-lines", f"with receipts=true, a request may have {MOST_RECEIPTS:,} lines")
+        if options.wrapped:
+            return self._unwrapped(number, raw)
+        event = event_of(raw, self._tenant, tagged=options.tagged)
+        key = None if options.key is None else f"{options.key}/{number}"
+        if options.key_from is not None:
+            value = event.get(options.key_from)
+            if type(value) not in (str, int) or value == "":
+                raise OptionError(f"the field {shortened(options.key_from)} must have a key, a string or an integer")
+            key = str(value)
+        return _Line(number, event, key, options.valid_until)
+
+    def _unwrapped(self, number: int, raw: bytes) -> _Line:
+        given = read_object(raw, "a wrapped event", self._tenant.limits.depth + 1)
+        checked_fields(given, "a wrapped event", ("event", "key", "valid_until"), ("event",))
+        event = checked_event(given["event"], self._tenant, tagged=self._options.tagged)
+        return _Line(number, event, plain_key(given.get("key")), moment_of(given.get("valid_until"), "valid_until"))
+
+    def _put(self, broker: Broker, lines: list[_Line]) -> None:
+        """Publish lines. A refused part is halved until the wrong line is alone."""
+        if not lines:
+            return
+        options = self._options
+        began = time.perf_counter()
+        try:
+            receipts = broker.publish_many(
+                [line.event for line in lines],
+                valid_until=[line.valid_until for line in lines] if options.wrapped else options.valid_until,
+                keys=[line.key for line in lines] if options.wrapped or lines[0].key is not None else None,
+                k=options.k,
+            )
+        except (EventError, QueueFullError) as error:
+            if len(lines) > 1:
+                half = len(lines) // 2
+                self._put(broker, lines[:half])
+                self._put(broker, lines[half:])
+                return
+            wrong = self._wrong(lines[0].number, error)
+            if wrong is not None:
+                raise wrong from None
+        else:
+            self._count(lines, receipts, time.perf_counter() - began)
+
+    def _wrong(self, number: int, error: TamisError | ProblemError) -> ProblemError | None:
+        """The problem that ends the request; None if the line is skipped. An event that a full queue refuses is not skipped."""
+        if isinstance(error, EventError):
+            error = EventError(error.reason, attribute=error.attribute)
+        if self._options.skips and not isinstance(error, QueueFullError):
+            self.done.skipped += 1
+            if len(self.done.errors) < _ERRORS_SHOWN:
+                self.done.errors.append({"line": number, "detail": str(error)})
+            return None
+        problem = problem_of(error) if isinstance(error, TamisError) else error
+        problem.members["line"] = number
+        problem.detail = f"line {number}: {problem.detail}"
+        return problem
+
+    def _count(self, lines: list[_Line], receipts: list[Receipt], seconds: float) -> None:
+        done = self.done
+        matches = sum(len(each.matches) for each in receipts)
+        done.events += len(receipts)
+        done.matches += matches
+        done.first = receipts[0].sequence if done.first is None else done.first
+        done.last = receipts[-1].sequence
+        if done.receipts is not None:
+            named = self._options.with_matches
+            done.receipts += [
+                {"line": line.number, **receipt_record(each, with_matches=named)}
+                for line, each in zip(lines, receipts, strict=True)
+            ]
+        self._tenant.published_in_thread(len(receipts), matches, seconds)

@@ -1,0 +1,191 @@
+"""What surrounds every request: its id, whether it may come from there, how long its body may take, the log and the metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import time
+import traceback
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tamis.service.answers import problem_answer
+from tamis.service.config import LOCAL
+from tamis.service.problems import ProblemError
+from tamis.service.service import Service
+
+_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_DRAIN_BYTES, _DRAIN_SECONDS = 8 * 1024 * 1024, 2.0
+"""How much of a body is read although the request was refused, and for how long."""
+_QUIET = ("/health", "/ready")
+"""Routes that are asked every few seconds and are not logged."""
+
+
+class Surroundings:
+    """The outermost part of the application.
+
+    It routes by the path as the client sent it, so that a name in a path may have a slash (%2F).
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        service: Service = scope["app"].state.service
+        scope["path"] = scope["raw_path"].decode("latin-1")
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        request = _Request(service, scope, given if _ID.fullmatch(given) else secrets.token_hex(8))
+        scope.setdefault("state", {})["request_id"] = request.identifier
+        if scope["type"] == "http":
+            receive, send = request.patient(receive), request.watched(send)
+        try:
+            _check_origin(service, headers)
+            await self._app(scope, receive, send)
+        except ProblemError as problem:  # raised outside of a route
+            await request.answer(problem, scope, receive, send)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            text = "".join(traceback.format_exception(error))
+            service.log("error", "failure", request_id=request.identifier, traceback=text)
+            detail = "the service failed. Hint: its log has the reason under the request_id of this answer"
+            await request.answer(ProblemError(500, "failure", detail), scope, receive, send)
+        finally:
+            request.end()
+
+
+class _Request:
+    """One request on its way."""
+
+    def __init__(self, service: Service, scope: Scope, identifier: str) -> None:
+        self.identifier = identifier
+        self._service = service
+        self._scope = scope
+        self._began = time.perf_counter()
+        self._status = 0
+        self._has_body = True
+        self._receive: Receive | None = None
+
+    def patient(self, receive: Receive) -> Receive:
+        """Reading a body whose parts must come in time."""
+        seconds = self._service.config.body_seconds
+        self._receive = receive
+
+        async def patient_receive() -> Message:
+            if not self._has_body:
+                return await receive()  # It waits until the client leaves.
+            try:
+                async with asyncio.timeout(seconds):
+                    message = await receive()
+            except TimeoutError:
+                raise ProblemError(
+                    408, "too-slow", f"no part of the body came for {seconds} s", headers={"Connection": "close"}
+                ) from None
+            self._has_body = message.get("more_body", False)
+            return message
+
+        return patient_receive
+
+    def watched(self, send: Send) -> Send:
+        """Sending an answer with the id of its request."""
+
+        async def watched_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._status = message["status"]
+                message["headers"] = [
+                    *message["headers"],
+                    (b"x-request-id", self.identifier.encode()),
+                    (b"x-content-type-options", b"nosniff"),
+                ]
+                if self._status >= 400 and self._has_body and not await self._drained():
+                    # The rest of the body is not read, so the next request cannot be found.
+                    message["headers"].append((b"connection", b"close"))
+            await send(message)
+
+        return watched_send
+
+    async def _drained(self) -> bool:
+        """Whether the rest of the body could be read, which nobody wants any more.
+
+        A connection that ends with bytes that nobody has read is reset, and the client may lose the answer.
+        """
+        if self._receive is None or self._status == 408 or b"expect" in dict(self._scope["headers"]):
+            return False
+        size = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while size < _DRAIN_BYTES:
+                    message = await self._receive()
+                    size += len(message.get("body", b""))
+                    if message["type"] != "http.request" or not message.get("more_body", False):
+                        self._has_body = False
+                        return True
+        return False
+
+    async def answer(self, problem: ProblemError, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with a problem, unless an answer has begun."""
+        if self._status == 0:
+            try:
+                await problem_answer(problem, self.identifier)(scope, receive, send)
+            except RuntimeError:
+                return  # A WebSocket that was accepted already.
+
+    def end(self) -> None:
+        seconds = time.perf_counter() - self._began
+        route = getattr(self._scope.get("route"), "path", "")
+        plain_route = re.sub(r":\w+}", "}", route)
+        tenant = self._scope["state"].get("tenant")
+        method = self._scope.get("method", "WEBSOCKET")
+        if tenant is not None:
+            is_stream = self._scope["state"].get("is_stream", False) or method == "WEBSOCKET"
+            tenant.metrics.requests[method, plain_route, self._status] += 1
+            if not is_stream:
+                tenant.metrics.request_seconds.add(seconds)
+        else:
+            self._service.requests[method if self._status != 405 else "", plain_route, self._status] += 1
+        if plain_route in _QUIET:
+            return
+        client = self._scope.get("client")
+        self._service.log(
+            "warning" if self._status >= 500 else "info",
+            "request",
+            request_id=self.identifier,
+            method=method,
+            route=plain_route,
+            status=self._status,
+            ms=round(seconds * 1000, 2),
+            tenant=None if tenant is None else tenant.name,
+            token=self._scope["state"].get("token"),
+            client=client[0] if client else None,
+        )
+
+
+def _check_origin(service: Service, headers: Headers) -> None:
+    """Refuse requests that a page of another site makes in somebody's browser.
+
+    Raises
+    ------
+    ProblemError
+    """
+    config = service.config
+    host = headers.get("host", "")
+    name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
+    known: tuple[Any, ...] = (*config.hosts, *(("127.0.0.1", "[::1]", "localhost") if config.host in LOCAL else ()))
+    if known and (config.hosts or config.is_local) and name.lower() not in known:
+        raise ProblemError(
+            421, "foreign-host", "the service has another name. Hint: start it with --host-name, or use its address"
+        )
+    origin = headers.get("origin")
+    if origin is not None and origin not in config.origins and urlsplit(origin).netloc.lower() != host.lower():
+        raise ProblemError(
+            403, "foreign-origin", "a page of another site made this request. Hint: start the service with --origin"
+        )

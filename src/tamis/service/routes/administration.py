@@ -1,0 +1,153 @@
+"""Looking after a tenant: figures, changes, retention, schema."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import islice
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamis.broker import Broker
+from tamis.errors import OptionError, shortened
+from tamis.service import metrics
+from tamis.service.access import AdminVisit, AnyVisit
+from tamis.service.answers import json_answer
+from tamis.service.documented import (
+    ANY_OBJECT,
+    CHANGE,
+    MOMENT,
+    NUMBER_OR_NULL,
+    TEXT,
+    After,
+    PageSize,
+    documented,
+    form,
+    list_of,
+    may_have,
+)
+from tamis.service.given import checked_fields, object_of
+from tamis.service.process_metrics import process_record, process_text
+from tamis.service.records import change_record
+
+router = APIRouter(tags=["administration"])
+
+
+@router.get(
+    "/v1/access",
+    **documented(form(tenant=TEXT, roles=list_of(TEXT), token={"type": ["string", "null"]}, expires=MOMENT)),
+)
+async def access(visit: AnyVisit) -> Response:
+    """The tenant and the roles of the token."""
+    token = visit.token
+    return json_answer(
+        {
+            "tenant": visit.tenant.name,
+            "roles": sorted(visit.roles),
+            "token": None if token is None else token.id,
+            "expires": None if token is None else token.expires,
+        }
+    )
+
+
+@router.get("/v1/stats", **documented(ANY_OBJECT))
+async def stats(visit: AdminVisit) -> Response:
+    """Figures about the contents and the work of the broker."""
+    found = await visit.tenant.work(lambda broker: broker.stats())
+    return json_answer({**found, "retention": _shown(found["retention"])})
+
+
+@router.get("/v1/figures", **documented(ANY_OBJECT))
+async def figures(visit: AdminVisit) -> Response:
+    """The figures of the metrics as JSON. Counters count since the start of the service."""
+    found = await visit.tenant.work(visit.tenant.figures.record)
+    return json_answer({**process_record(visit.service), **found})
+
+
+@router.get("/metrics", **documented(TEXT, media_type="text/plain"))
+async def prometheus(visit: AdminVisit) -> Response:
+    """Metrics of the tenant in Prometheus' text; of all tenants for an operator's token, or where no tokens are needed."""
+    page = metrics.Page()
+    chosen = list(visit.service.tenants) if visit.sees_all else [visit.tenant]
+    for tenant in chosen:
+        metrics.add_tenant(page, tenant.name, tenant.metrics, await tenant.work(tenant.figures.record))
+    if visit.sees_all:
+        process_text(page, visit.service)
+    return Response(page.text().encode(errors="replace"), headers={"Content-Type": metrics.MEDIA_TYPE})
+
+
+@router.get("/v1/changes", **documented(form(changes=list_of(CHANGE), next=NUMBER_OR_NULL)))
+async def changes(visit: AdminVisit, after: After = 0, limit: PageSize = 100) -> Response:
+    """The subscriptions that have changed after a number, each with its last change."""
+    found = await visit.tenant.work(lambda broker: list(islice(broker.changes(after, limit=limit), limit)))
+    records = list(map(change_record, found))
+    return json_answer({"changes": records, "next": found[-1].number if len(found) == limit else None})
+
+
+_RETENTION = may_have(
+    max_age={"type": ["number", "null"]},
+    max_notes=NUMBER_OR_NULL,
+    when_full={"enum": ["drop oldest", "refuse publish"]},
+)
+
+
+@router.put(
+    "/v1/retention", **documented(_RETENTION, body=_RETENTION, example={"max_age": 2592000, "max_notes": 10000})
+)
+async def retention(request: Request, visit: AdminVisit) -> Response:
+    """Say how long notes are kept: `max_age` in seconds. What is not given stays; null keeps all."""
+    known = ("max_age", "max_notes", "when_full")
+    words = dict(checked_fields(await object_of(request, visit.tenant.limits, "a retention"), "a retention", known))
+    if words.get("max_age") is not None:
+        words["max_age"] = _age(words["max_age"])
+
+    def call(broker: Broker) -> Any:
+        broker.retain(**words)
+        return broker.stats()["retention"]
+
+    return json_answer(_shown(await visit.tenant.work(call)))
+
+
+def _age(seconds: Any) -> timedelta:
+    try:
+        if type(seconds) in (int, float):
+            return timedelta(seconds=seconds)
+    except (OverflowError, ValueError):
+        pass
+    raise OptionError(f"`max_age` must be a number of seconds or null, not {shortened(seconds)}")
+
+
+def _shown(settings: dict[str, Any]) -> dict[str, Any]:
+    age = settings["max_age"]
+    return {**settings, "max_age": None if age is None else age.total_seconds()}
+
+
+@router.post("/v1/compact", **documented(status=204))
+async def compact(visit: AdminVisit) -> Response:
+    """Delete what nobody can read any more, and give free space back to the disk."""
+    await visit.tenant.work(lambda broker: broker.compact())
+    return Response(status_code=204)
+
+
+@router.get("/v1/schema", **documented(ANY_OBJECT))
+async def schema(visit: AnyVisit) -> Response:
+    """The event schema: attributes and their kinds; an empty object if there is none."""
+    return json_answer(visit.tenant.schema.declared())
+
+
+@router.put(
+    "/v1/schema",
+    **documented(
+        ANY_OBJECT,
+        body=ANY_OBJECT,
+        example={"price": "number", "genre": "string", "at": "timestamp"},
+        problems={409: "The schema stands in the configuration of the service."},
+    ),
+)
+async def change_schema(request: Request, visit: AdminVisit) -> Response:
+    """Declare attributes. Strings of declared timestamps are read as timestamps; events and subscriptions are checked."""
+    declared = await object_of(request, visit.tenant.limits, "a schema")
+    await visit.tenant.work(lambda broker: visit.tenant.schema.change(declared))
+    return json_answer(visit.tenant.schema.declared())

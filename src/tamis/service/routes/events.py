@@ -1,0 +1,149 @@
+"""Publishing, and looking at stored events."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Path, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamis.errors import OptionError
+from tamis.service.access import AnyVisit, PublishVisit, SubscribeVisit, too_fast
+from tamis.service.answers import json_answer
+from tamis.service.bodies import has_lines, whole_body
+from tamis.service.documented import (
+    ANY_OBJECT,
+    MOMENT,
+    NUMBER,
+    NUMBER_OR_NULL,
+    TEXT,
+    TRUTH,
+    After,
+    PageSize,
+    Tagged,
+    documented,
+    form,
+    list_of,
+)
+from tamis.service.given import event_of, moment_of, plain_options, read_expression
+from tamis.service.line_publishing import LineOptions, LinePublisher
+from tamis.service.records import event_record, moment_text, receipt_record
+
+router = APIRouter(prefix="/v1", tags=["events"])
+
+_EVENT = {"genre": "crime", "price": 15, "title": "The Sign of Four"}
+_RECEIPT = form(sequence=NUMBER, matches=NUMBER)
+_SUMMARY = form(
+    events=NUMBER,
+    matches=NUMBER,
+    first_sequence=NUMBER_OR_NULL,
+    last_sequence=NUMBER_OR_NULL,
+    skipped=NUMBER,
+    errors=list_of(form(line=NUMBER, detail=TEXT)),
+)
+
+
+@router.post(
+    "/events",
+    **documented(
+        {"anyOf": [_RECEIPT, _SUMMARY]},
+        body=ANY_OBJECT,
+        example=_EVENT,
+        lines=ANY_OBJECT,
+        line_examples=(_EVENT, {"genre": "poetry", "price": 12}),
+        problems={409: "A subscriber has too many notes that were not acknowledged."},
+    ),
+)
+async def publish(
+    request: Request,
+    visit: PublishVisit,
+    valid_until: Annotated[str | None, Query(description="Until then, new subscriptions meet the events, too.")] = None,
+    k: Annotated[int | None, Query(ge=0, description="Tell only the subscriptions with the largest weights.")] = None,
+    tagged: Tagged = False,
+    with_matches: Annotated[
+        bool, Query(description="List who was told: of one event, or of lines with receipts.")
+    ] = False,
+    key_from: Annotated[str | None, Query(description="Of lines: the field that has the key of an event.")] = None,
+    receipts: Annotated[bool, Query(description="Of lines: list the number and the matches of each.")] = False,
+    wrapped: Annotated[
+        bool, Query(description='Of lines: each is {"event": {...}, "key": "...", "valid_until": "..."}.')
+    ] = False,
+    on_error: Annotated[Literal["stop", "skip"], Query(description="Of lines: what happens at a wrong one.")] = "stop",
+    idempotency_key: Annotated[
+        str | None, Header(description="The key of the event; of lines, with /LINE added.")
+    ] = None,
+) -> Response:
+    """Publish one event, or with the type application/x-ndjson one on each line. When the answer comes, they are safe on disk.
+
+    An event with a key that was published within 24 hours gets the first receipt again, and nothing else happens.
+    """
+    tenant = visit.tenant
+    plain_options(k, idempotency_key)
+    end = moment_of(valid_until, "valid_until")
+    seconds = tenant.events.wait()
+    if seconds:
+        tenant.metrics.refused += 1
+        raise too_fast(tenant.limits.events_per_second, "events", seconds)
+    if has_lines(request):
+        if key_from is not None and idempotency_key is not None:
+            raise OptionError("keys come from a field (key_from) or from the Idempotency-Key, not from both")
+        if wrapped and (key_from, idempotency_key, valid_until) != (None, None, None):
+            raise OptionError("with wrapped=true, keys and valid_until stand in the lines only")
+        skips = on_error == "skip"
+        options = LineOptions(end, k, idempotency_key, key_from, tagged, skips, receipts, with_matches, wrapped)
+        return json_answer((await LinePublisher(tenant, options).publish(request)).record())
+    event = event_of(await whole_body(request, tenant.limits), tenant, tagged=tagged)
+    began = time.perf_counter()
+    receipt = await tenant.publisher.publish(event, end, idempotency_key, k)
+    tenant.published(1, len(receipt.matches), time.perf_counter() - began)
+    if not with_matches:
+        return json_answer(receipt_record(receipt, with_matches=False))
+    return json_answer(await tenant.work(lambda broker: receipt_record(receipt, with_matches=True)))
+
+
+@router.get("/events", **documented(form(events=list_of(form(sequence=NUMBER, event=ANY_OBJECT)), next=NUMBER_OR_NULL)))
+async def replay(
+    visit: SubscribeVisit,
+    expression: Annotated[str, Query(examples=["price < 20"], description="Which events.")] = "TRUE",
+    after: After = 0,
+    limit: PageSize = 100,
+) -> Response:
+    """The stored events that an expression is true of. Nobody is told."""
+    wanted = read_expression(expression, visit.tenant)
+    found = await visit.tenant.work(lambda broker: list(islice(broker.replay(wanted, after), limit)))
+    records = [{"sequence": sequence, "event": event_record(event)} for sequence, event in found]
+    return json_answer({"events": records, "next": found[-1][0] if len(found) == limit else None})
+
+
+@router.get(
+    "/events/{sequence}",
+    **documented(form(sequence=NUMBER, event=ANY_OBJECT, published=MOMENT, valid_until=MOMENT, matches=NUMBER)),
+)
+async def stored_event(visit: SubscribeVisit, sequence: Annotated[int, Path(ge=1, examples=[1])]) -> Response:
+    """A stored event."""
+    found = await visit.tenant.work(lambda broker: broker.event(sequence))
+    return json_answer(
+        {
+            "sequence": found.sequence,
+            "event": event_record(found.event),
+            "published": moment_text(found.published),
+            "valid_until": moment_text(found.valid_until),
+            "matches": found.matches,
+        }
+    )
+
+
+@router.post("/would-match", **documented(form(would_match=TRUTH), body=ANY_OBJECT, example=_EVENT))
+async def would_match(request: Request, visit: PublishVisit, tagged: Tagged = False) -> Response:
+    """Whether anyone wants an event. Publishers may ask this before they make an expensive event."""
+    event = event_of(await whole_body(request, visit.tenant.limits), visit.tenant, tagged=tagged)
+    return json_answer({"would_match": await visit.tenant.work(lambda broker: broker.would_match(event))})
+
+
+@router.get("/attributes", **documented(form(attributes=list_of(TEXT))))
+async def attributes(visit: AnyVisit) -> Response:
+    """The attributes that subscriptions ask about."""
+    return json_answer({"attributes": await visit.tenant.work(lambda broker: sorted(broker.attributes()))})

@@ -1,0 +1,112 @@
+"""One process: sockets, signals, the end."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+from starlette.datastructures import State
+
+from tamis.errors import BrokerError, OptionError, TamisError
+from tamis.service.app import make_app
+from tamis.service.config import ServiceConfig
+from tamis.service.protocol import limited
+
+_BACKLOG = 2048
+_TURN_SECONDS = 0.0005
+"""Seconds after which Python lets another thread run. With its own 5 ms, the event loop would wait that long for each of several
+threads that publish, at each of its steps."""
+_MOST_MESSAGE = 64 * 1024
+"""Bytes of a message from a WebSocket. Clients only acknowledge."""
+
+
+def serve(config: ServiceConfig, told: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT. `told` gets the address when the service is ready.
+
+    Raises
+    ------
+    TamisError
+        The address or a folder cannot be used.
+    """
+    app = make_app(config)
+    listening = _listen(config)
+    settings = uvicorn.Config(
+        app,
+        http=limited(config.connections, config.header_seconds),
+        lifespan="on",
+        log_config=None,
+        # What uvicorn says of a WebSocket at INFO has its whole address, perhaps with a token.
+        log_level=logging.WARNING,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(config.proxy),
+        forwarded_allow_ips=list(config.proxy),
+        ssl_certfile=config.tls_certificate or None,
+        ssl_keyfile=config.tls_key or None,
+        ws_max_size=_MOST_MESSAGE,
+        timeout_keep_alive=config.keep_alive_seconds,
+        timeout_graceful_shutdown=config.end_seconds,
+    )
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN_SECONDS)
+    # uvicorn sends itself the signal again when all is done.
+    signal.signal(signal.SIGTERM, _exit)
+    try:
+        with listening:
+            server = _Server(settings, lambda: told(_address(config, listening)), app.state)
+            server.run(sockets=[listening])
+    finally:
+        sys.setswitchinterval(before)
+    failed: Exception | None = getattr(app.state, "failed", None)
+    if failed is not None:
+        raise failed if isinstance(failed, TamisError) else BrokerError(f"the service cannot start: {failed}")
+
+
+def _exit(sig: int, frame: FrameType | None) -> None:
+    raise SystemExit(0)
+
+
+class _Server(uvicorn.Server):
+    """Says when it is ready, and tells streams to end when the process is told to end."""
+
+    def __init__(self, settings: uvicorn.Config, ready: Callable[[], None], state: State) -> None:
+        super().__init__(settings)
+        self._ready = ready
+        self._state = state
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        service = getattr(self._state, "service", None)
+        if service is not None:
+            service.stop()
+        super().handle_exit(sig, frame)
+
+
+def _listen(config: ServiceConfig) -> socket.socket:
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    # asyncio sends small parts of an answer at once (TCP_NODELAY) only if the socket names its protocol. Otherwise the second
+    # part waits 40 ms for the client's acknowledgement of the first.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((config.host, config.port))
+        found.listen(_BACKLOG)
+    except OSError as error:
+        found.close()
+        raise OptionError(f"cannot listen on {config.host}, port {config.port}: {error.strerror or error}") from None
+    return found
+
+
+def _address(config: ServiceConfig, listening: socket.socket) -> str:
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    scheme = "https" if config.tls_certificate else "http"
+    return f"{scheme}://{host}:{listening.getsockname()[1]}"

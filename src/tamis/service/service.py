@@ -1,0 +1,82 @@
+"""What all requests share: configuration, tenants, threads, log. A route reaches it as ``visit.service``."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Coroutine
+from typing import Any
+
+from tamis.service.config import ServiceConfig
+from tamis.service.request_log import Log
+from tamis.service.tenants import Tenant, Tenants
+from tamis.service.tokens import TokenFile
+from tamis.service.webhooks.delivery import Sender
+from tamis.service.work import Threads
+
+
+class Service:
+    """One process that serves a folder."""
+
+    def __init__(self, config: ServiceConfig) -> None:
+        self.config = config
+        self.log = Log(config.log)
+        self.threads = Threads()
+        self.tokens = TokenFile(config.folder)
+        self.tenants = Tenants(config, self.threads, self._begin)
+        self.sender = Sender(config.webhooks)
+        self.started = time.time()
+        self.is_ready = False
+        self.stopping = asyncio.Event()
+        """Set when the process was told to end. Streams and long polls end then."""
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        """Requests of no tenant: by method, route and status."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+
+    async def open(self) -> None:
+        """Open all brokers, in a thread."""
+        await self._loop.run_in_executor(self.threads.pool, self.tenants.open_all, self._loop)
+        for tenant in self.tenants:
+            self._begin(tenant)
+        self.is_ready = True
+
+    def _begin(self, tenant: Tenant) -> None:
+        tenant.begin(self.sender, self.stopping)
+        self.start(tenant.webhooks.run())
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something in the background until it ends. It must end soon when `stopping` is set."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self.log("error", "failure in the background", reason=repr(task.exception()))
+
+    def stop(self) -> None:
+        """Say that the process ends. A signal handler may call this."""
+        self._loop.call_soon_threadsafe(self._stop)
+
+    def _stop(self) -> None:
+        self.stopping.set()
+        for tenant in self.tenants:
+            tenant.hub.close()
+
+    async def close(self) -> None:
+        """Let running calls end, then close all brokers. What they have acknowledged is on disk already."""
+        self.is_ready = False
+        self._stop()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=self.config.end_seconds)
+        await asyncio.get_running_loop().run_in_executor(None, self._close)
+        self.log("info", "ended")
+        self.log.close()
+
+    def _close(self) -> None:
+        self.sender.networks.close()
+        self.threads.close()
+        self.tenants.close()

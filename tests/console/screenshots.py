@@ -1,0 +1,115 @@
+"""Make the pictures of the console that the pages show: ``make screenshots``.
+
+It serves a bookshop in a temporary folder, publishes offers for five minutes and takes the pictures in a real browser. So the
+plots show what was measured.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.console.browsing import MISSING, Console, browsing, found_browser
+from tests.service.serving import NDJSON, Server, serving
+
+SECONDS = 300
+"""How long offers are published: as long as the plots reach back."""
+SIZES = (1200, 930), (1200, 800)
+WARM_UP = 15
+"""Seconds before the plots begin: the first events wait until kernels are compiled."""
+READERS = 400
+SUBSCRIPTIONS = 20_000
+GENRES = ("crime", "poetry", "history", "travel", "cooking", "science", "maps")
+WORDS = ("Sea", "Stone", "Garden", "Winter", "Letters", "Island", "House", "Road")
+EXPRESSION = "price < 20 AND (genre = 'crime' OR title LIKE '%Sea%') AND NOT signed"
+
+
+def subscriptions(chance: random.Random) -> Iterator[dict[str, Any]]:
+    """What the readers want."""
+    for number in range(SUBSCRIPTIONS):
+        genre, word, price = chance.choice(GENRES), chance.choice(WORDS), chance.randint(2, 60)
+        name, expression = chance.choice(
+            [
+                (
+                    f"{genre} below {price}",
+                    f"price < {price} AND genre = '{genre}' AND pages > {chance.randint(100, 900)}",
+                ),
+                (
+                    f"{word} in {genre}",
+                    f"title LIKE '%{word}%' AND genre = '{genre}' AND year < {chance.randint(1800, 1900)}",
+                ),
+                (f"signed {genre}", f"signed AND genre = '{genre}' AND price BETWEEN {price} AND {price + 3}"),
+            ]
+        )
+        yield {
+            "subscriber": f"reader {chance.randint(1, READERS)}",
+            "name": f"{name}, {number}",
+            "expression": expression,
+        }
+
+
+def offer(chance: random.Random) -> dict[str, Any]:
+    """A book that is for sale."""
+    return {
+        "title": f"The {chance.choice(WORDS)} and the {chance.choice(WORDS)}",
+        "genre": chance.choice(GENRES),
+        "price": round(chance.lognormvariate(3, 0.5), 2),
+        "pages": chance.randint(80, 1200),
+        "year": chance.randint(1780, 2020),
+        "signed": chance.random() < 0.05,
+    }
+
+
+def publish(server: Server, chance: random.Random, seconds: float) -> None:
+    """Publish offers, now more and now fewer, while readers acknowledge what they have read."""
+    begin = time.monotonic()
+    while (now := time.monotonic() - begin) < seconds:
+        for _ in range(round(3 + 2 * math.sin(now / 20) + chance.random() * 2)):
+            lines = "\n".join(json.dumps(offer(chance)) for _ in range(chance.randint(5, 15)))
+            server.client.post("/v1/events", content=lines, headers=NDJSON)
+        for _ in range(4):
+            path = f"/v1/subscribers/reader%20{chance.randint(1, READERS)}"
+            found = server.client.get(path).json()
+            if found.get("last"):
+                last = found["last"] - found["waiting"] // 5
+                server.client.post(f"{path}/acknowledge", json={"sequence": last})
+        time.sleep(0.05)
+
+
+def main(folder: Path) -> None:
+    browser = found_browser()
+    if browser is None:
+        sys.exit(MISSING)
+    chance = random.Random(7)
+    with tempfile.TemporaryDirectory() as place, serving(Path(place) / "books") as server, browsing(browser) as driver:
+        body = "\n".join(map(json.dumps, subscriptions(chance)))
+        server.client.post("/v1/subscriptions", content=body, headers=NDJSON)
+        server.subscribe("ann", "crime at sea", EXPRESSION)
+        console = Console(driver, server.url)
+        publish(server, chance, WARM_UP)
+        console.open("overview", size=SIZES[0])
+        publishing = threading.Thread(target=publish, args=(server, chance, SECONDS + 5))
+        publishing.start()
+        time.sleep(SECONDS)
+        driver.save_screenshot(str(folder / "console-overview.png"))
+        publishing.join()
+        console.open("subscriptions/ann/crime%20at%20sea", size=SIZES[1], dark=True)
+        console.write("#subscriptions-search", "sea")
+        console.write("#explain-event", '{"title": "The Sea and the Stone", "genre": "crime", "price": 12.5}')
+        console.says("#explanation", "UNKNOWN")
+        time.sleep(1)
+        driver.save_screenshot(str(folder / "console-editor.png"))
+    for picture in sorted(folder.glob("console-*.png")):
+        print(f"{picture}: {picture.stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,192 @@
+"""Two tenants and three roles, held against each other for every route. The routes are found by listing them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute, APIWebSocketRoute
+
+from tamis.service.access import OPEN, Needs
+from tamis.service.app import ROUTERS, make_app
+from tamis.service.config import ServiceConfig
+from tamis.service.tokens import ROLES, Role
+from tests.service.serving import Server, TokenServer, kind
+
+SECRET = "zanzibar"
+"""A word that only the bank knows: in names, expressions and events."""
+
+
+def declared() -> Iterator[tuple[str, str, tuple[Role, ...]]]:
+    """Each route of the application: its method, its path, and the roles that are enough."""
+    for route in chain.from_iterable(router.routes for router in ROUTERS):
+        if isinstance(route, APIRoute):
+            for method in route.methods or ():
+                yield method, route.path_format, roles_of(route.dependant)
+
+
+def roles_of(dependant: Dependant) -> tuple[Role, ...]:
+    found = [each.call.roles for each in dependant.dependencies if isinstance(each.call, Needs)]
+    return found[0] if found else ()
+
+
+def test_every_route_needs_a_role(tmp_path: Path) -> None:
+    routes = list(declared())
+    document = make_app(ServiceConfig(tmp_path)).openapi()
+    assert {path for _, path, _ in routes} == set(document["paths"])
+    assert {path for _, path, roles in routes if not roles} <= set(OPEN)
+    for route in chain.from_iterable(router.routes for router in ROUTERS):
+        if isinstance(route, APIWebSocketRoute):
+            assert roles_of(route.dependant), route.path
+
+
+@pytest.fixture(scope="module")
+def bank(guarded: TokenServer) -> Iterator[TokenServer]:
+    """The bank has a subscriber, a subscription and events, all with the secret word."""
+    admin = guarded.clients["bank", "admin"]
+    path = f"/v1/subscribers/{SECRET}/subscriptions/{SECRET}"
+    assert admin.put(path, json={"expression": f"{SECRET} = '{SECRET}'"}).status_code == 200
+    for _ in range(3):
+        assert admin.post("/v1/events", json={SECRET: SECRET}).json()["matches"] == 1
+    yield guarded
+    # The examples of OpenAPI have declared attributes and a retention.
+    shop = guarded.clients["shop", "admin"]
+    assert shop.put("/v1/schema", json={}).status_code == 200
+    assert shop.put("/v1/retention", json={"max_age": None, "max_notes": None}).status_code == 200
+
+
+def request(client: Any, operation: tuple[str, str], document: Any, subscriber: str, name: str) -> Any:
+    """Send the example of a route, with these names."""
+    method, path = operation
+    given = document["paths"][path][method.lower()]
+    for word, value in (("subscriber", subscriber), ("name", name), ("sequence", 1)):
+        path = path.replace("{" + word + "}", quote(str(value), safe=""))
+    content = given.get("requestBody", {}).get("content", {})
+    if not content:
+        return client.request(method, path)
+    media_type, body = next(iter(content.items()))
+    example = body["example"]
+    text = example if isinstance(example, str) else json.dumps(example)
+    return client.request(method, path, content=text, headers={"Content-Type": media_type})
+
+
+def test_roles_of_every_route(bank: TokenServer) -> None:
+    document = bank.server.client.get("/openapi.json").json()
+    stranger = bank.client(None)
+    for method, path, roles in declared():
+        if path in OPEN:
+            continue
+        nobody = request(stranger, (method, path), document, "nobody", "nothing")
+        assert (nobody.status_code, kind(nobody)) == (401, "no-token"), path
+        for role in ROLES:
+            answer = request(bank.clients["shop", role], (method, path), document, "nobody", "nothing")
+            may = role in roles or role == "admin"
+            assert (answer.status_code == 403) == (not may), (method, path, role, answer.text)
+
+
+def test_no_answer_to_another_tenant_reveals_anything(bank: TokenServer) -> None:
+    document = bank.server.client.get("/openapi.json").json()
+    bank.clients["shop", "admin"].put("/v1/subscribers/ann/subscriptions/crime", json={"expression": "price < 20"})
+    for method, path, _ in declared():
+        if method == "PUT" and "{name}" in path:
+            continue  # It would make a subscription of this name for the shop.
+        for role in ROLES:
+            client = bank.clients["shop", role]
+            answer = request(client, (method, path), document, SECRET, SECRET)
+            other = request(client, (method, path), document, "unknown", "unknown")
+            place = (method, path, role)
+            assert answer.status_code == other.status_code, place
+            # An error repeats the names that were asked for. Apart from them, both answers are alike.
+            if answer.status_code >= 400:
+                assert answer.json()["detail"].replace(SECRET, "unknown") == other.json()["detail"], place
+            else:
+                assert SECRET not in answer.text, place
+            assert "bank" not in answer.text, place
+    admin = bank.clients["bank", "admin"]
+    assert admin.get(f"/v1/subscribers/{SECRET}").json()["waiting"] == 3
+
+
+def test_tenants_count_for_themselves(bank: TokenServer) -> None:
+    shop, owner = bank.clients["shop", "admin"], bank.clients["bank", "admin"]
+    before = owner.get("/v1/stats").json()
+    shop.post("/v1/events", json={SECRET: SECRET})
+    after = owner.get("/v1/stats").json()
+    assert (before["last_event"], before["commits"]) == (after["last_event"], after["commits"])
+    metrics = shop.get("/metrics").text
+    assert 'tenant="shop"' in metrics
+    assert "bank" not in metrics
+    assert SECRET not in metrics
+
+
+def test_a_token_knows_one_tenant(bank: TokenServer) -> None:
+    client = bank.clients["shop", "admin"]
+    assert client.get("/v1/access").json()["tenant"] == "shop"
+    for name in ("bank", "none-such"):
+        answer = client.get("/v1/access", headers={"Tamis-Tenant": name})
+        assert (answer.status_code, kind(answer)) == (404, "unknown-tenant")
+
+
+def test_an_operator_chooses_the_tenant(bank: TokenServer) -> None:
+    operator = bank.client(bank.tokens.create("*", ("admin",))[1])
+    assert operator.get("/v1/access", headers={"Tamis-Tenant": "bank"}).json()["tenant"] == "bank"
+    metrics = operator.get("/metrics").text
+    assert 'tenant="shop"' in metrics
+    assert 'tenant="bank"' in metrics
+
+
+def test_a_token_that_is_revoked_or_over_is_refused_at_once(guarded: TokenServer) -> None:
+    token, text = guarded.tokens.create("shop", ("subscribe",), datetime.now(UTC) + timedelta(days=1))
+    client = guarded.client(text)
+    assert client.get("/v1/access").json() == {
+        "tenant": "shop",
+        "roles": ["subscribe"],
+        "token": token.id,
+        "expires": token.expires,
+    }
+    guarded.tokens.revoke(token.id)
+    assert client.get("/v1/access").status_code == 401
+    over = guarded.client(guarded.tokens.create("shop", ("admin",), datetime(2020, 1, 1, tzinfo=UTC))[1])
+    assert over.get("/v1/access").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "change", [lambda text: text[:-1], lambda text: text + "x", lambda text: text.upper(), lambda text: "x"]
+)
+def test_a_wrong_token_is_refused(guarded: TokenServer, change: Any) -> None:
+    _, text = guarded.tokens.create("shop", ("admin",))
+    answer = guarded.client(change(text)).get("/v1/access")
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_a_new_tenant_is_opened_when_it_is_asked_for(guarded: TokenServer) -> None:
+    (guarded.server.folder / "tenants" / "late").mkdir()
+    client = guarded.client(guarded.tokens.create("late", ("admin",))[1])
+    assert client.post("/v1/events", json={"a": 1}).json() == {"sequence": 1, "matches": 0}
+
+
+def test_without_tokens_a_header_names_the_tenant(server: Server) -> None:
+    (server.folder / "tenants" / "other").mkdir()
+    other = {"Tamis-Tenant": "other"}
+    assert server.client.post("/v1/events", json={"a": 1}, headers=other).json()["sequence"] == 1
+    for name in ("none-such", "..", "../default", "Default"):
+        assert server.client.get("/v1/access", headers={"Tamis-Tenant": name}).status_code == 404
+    assert server.client.get("/v1/access", headers={"Authorization": "Bearer wrong"}).status_code == 401
+
+
+def test_pages_of_other_sites_are_refused(server: Server) -> None:
+    client = server.client
+    own = {"Origin": server.url}
+    assert client.get("/v1/access", headers=own).status_code == 200
+    answer = client.post("/v1/events", json={"a": 1}, headers={"Origin": "https://evil.example"})
+    assert (answer.status_code, kind(answer)) == (403, "foreign-origin")
+    answer = client.get("/v1/access", headers={"Host": "evil.example"})
+    assert (answer.status_code, kind(answer)) == (421, "foreign-host")
+    assert client.get("/v1/access", headers={"Host": f"localhost:{server.port}"}).status_code == 200

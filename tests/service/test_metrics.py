@@ -1,0 +1,81 @@
+"""Metrics, figures and the log."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.service.serving import NDJSON, Server, serving
+
+SAMPLE = re.compile(r'([a-z_]+)(\{(?:[a-z_]+="(?:[^"\\]|\\.)*",?)*\})? (-?[0-9.e+-]+|NaN|[+-]Inf)')
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service in which something happened."""
+    with serving(tmp_path_factory.mktemp("metrics")) as server:
+        server.subscribe("ann", "all", "price >= 0")
+        server.subscribe('b"ob', "some\\", "price > 5")
+        server.publish({"price": 3})
+        server.client.post("/v1/events", content=b'{"price": 7}\n' * 4, headers=NDJSON)
+        server.notes("ann")
+        server.client.get("/v1/subscribers/nobody")
+        yield server
+
+
+def samples(server: Server) -> dict[str, float]:
+    found = {}
+    described = set()
+    answer = server.client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    for line in answer.text.splitlines():
+        if line.startswith("#"):
+            described.add(line.split()[2])
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match is not None, line
+        assert re.sub("_(bucket|sum|count)$", "", match[1]) in described or match[1] in described
+        found[match[1] + (match[2] or "")] = float(match[3])
+    return found
+
+
+def test_prometheus(measured: Server) -> None:
+    found = samples(measured)
+    own = '{tenant="default"}'
+    assert found[f"tamis_events_total{own}"] == 5
+    assert found[f"tamis_matches_total{own}"] == 9
+    assert found[f"tamis_notes_read_total{own}"] == 5
+    assert found[f"tamis_candidates_total{own}"] >= 9
+    assert found[f"tamis_publish_seconds_count{own}"] == 2
+    assert found['tamis_publish_seconds_bucket{tenant="default",le="+Inf"}'] == 2
+    assert found[f"tamis_waiting_notes{own}"] == 9
+    assert found['tamis_queue_depth{tenant="default",name="ann"}'] == 5
+    assert found['tamis_hottest_matches{tenant="default",subscriber="ann",name="all"}'] == 5
+    assert found['tamis_hottest_matches{tenant="default",subscriber="b\\"ob",name="some\\\\"}'] == 4
+    route = 'tenant="default",method="GET",route="/v1/subscribers/{subscriber}",status="404"'
+    assert found["tamis_requests_total{" + route + "}"] == 1
+    assert found["tamis_resident_bytes"] > 10_000_000
+
+
+def test_figures(measured: Server) -> None:
+    found = measured.client.get("/v1/figures").json()
+    assert (found["events"], found["matches"], found["subscriptions"], found["waiting"]) == (5, 9, 2, 9)
+    assert found["publish_seconds"]["count"] == sum(found["publish_seconds"]["counts"]) == 2
+    assert [(each["subscriber"], each["matches"]) for each in found["hottest"]] == [("ann", 5), ('b"ob', 4)]
+    assert [each["name"] for each in found["deepest"]] == ["ann", 'b"ob']
+    assert found["uptime"] > 0
+
+
+def test_the_log_has_a_line_for_each_request(measured: Server) -> None:
+    answer = measured.client.get("/v1/stats", headers={"X-Request-Id": "find-me"})
+    assert answer.status_code == 200
+    while "find-me" not in measured.log():
+        pass
+    lines = [json.loads(line) for line in measured.log().splitlines()]
+    (line,) = [line for line in lines if line.get("request_id") == "find-me"]
+    assert (line["method"], line["route"], line["status"], line["tenant"]) == ("GET", "/v1/stats", 200, "default")
+    assert line["ms"] >= 0
+    assert not [line for line in lines if line.get("route") == "/health"]

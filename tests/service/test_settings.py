@@ -1,0 +1,148 @@
+"""Settings from a file, the environment and flags; tokens from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tamis.errors import FileError, OptionError
+from tamis.service.config import ServiceConfig
+from tamis.service.settings import read_settings
+from tamis.service.tokens import TokenFile
+from tests.cli.running import run
+
+
+def settings(folder: Path, text: str = "", environment: dict[str, str] | None = None, **flags: object) -> ServiceConfig:
+    folder.mkdir(exist_ok=True)
+    (folder / "service.toml").write_text(text, encoding="utf-8")
+    return read_settings(folder, None, environment or {}, flags)
+
+
+def test_nothing_needs_to_be_set(folder: Path) -> None:
+    assert read_settings(folder, None, {}, {}) == ServiceConfig(folder)
+
+
+def test_flags_win_over_the_environment_and_both_over_the_file(folder: Path) -> None:
+    text = "port = 1\nheader_seconds = 7\nlog = 'warning'\n[limits]\nstreams = 5\ndepth = 9\n"
+    text += "[tenants.shop.limits]\ndepth = 3\nstreams = 4\n"
+    environment = {
+        "TAMIS_PORT": "2",
+        "TAMIS_LOG": "error",
+        "TAMIS_LIMITS_STREAMS": "6",
+        "TAMIS_HOSTS": "a.example, b.example",
+    }
+    found = settings(folder, text, environment, port=3)
+    assert (found.port, found.log, found.header_seconds) == (3, "error", 7)
+    assert found.hosts == ("a.example", "b.example")
+    assert (found.limits.streams, found.limits.depth) == (6, 9)
+    assert (found.tenant("shop").limits.streams, found.tenant("shop").limits.depth) == (6, 3)
+    assert found.tenant("other").limits == found.limits
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prot = 1", "there is no setting 'prot'; did you mean 'port'"),
+        ("port = 'x'", "`port` must be a number"),
+        ("tokens = 'never'", "`tokens` must be 'auto' or 'always'"),
+        ("[limits]\nbody = 1", "there is no limit 'body'"),
+        ("[limits]\nstreams = -1", "`streams` must be a number from 0 on"),
+        ("[tenants.Shop]", "is not a name of a tenant"),
+        ("[tenants.shop]\nlimit = 3", "[tenants.shop] has no 'limit'"),
+        ("[tenants.shop.schema]\nprice = 'nonsense'", "price"),
+        ("[broker]\nfast = true", "[broker] has no 'fast'"),
+        ("tenants = 3", "`tenants` must be a table"),
+        ("port = ", "not TOML"),
+    ],
+)
+def test_a_wrong_file(folder: Path, text: str, message: str) -> None:
+    with pytest.raises(FileError) as refusal:
+        settings(folder, text)
+    assert message in str(refusal.value)
+    assert str(refusal.value).startswith(str(folder / "service.toml"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"host": "0.0.0.0"}, "other machines can reach 0.0.0.0, so it needs TLS"),
+        ({"tls_key": "key.pem"}, "`tls_certificate` and `tls_key` go together"),
+        ({"tls_key": "none.pem", "tls_certificate": "none.pem"}, "there is no file none.pem"),
+    ],
+)
+def test_settings_that_do_not_go_together(folder: Path, flags: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        settings(folder, **flags)
+
+
+def test_when_tokens_are_needed(folder: Path) -> None:
+    assert not settings(folder).needs_tokens
+    assert not settings(folder, host="::1").needs_tokens
+    assert settings(folder, tokens="always").needs_tokens
+    assert settings(folder, proxy=("10.0.0.1",)).needs_tokens
+    assert settings(folder, host="0.0.0.0", proxy=("10.0.0.1",)).needs_tokens
+
+
+def test_check_prints_the_settings(folder: Path) -> None:
+    result = run("serve", folder, "--check", "--port", "77")
+    assert result.exit_code == 0
+    shown = json.loads(result.stdout)
+    assert (shown["port"], shown["needs_tokens"], shown["limits"]["depth"]) == (77, False, 100)
+    assert not folder.exists()
+    result = run("serve", folder, "--check", "--host", "0.0.0.0")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "needs TLS" in result.stderr
+
+
+def test_options_of_the_broker(folder: Path) -> None:
+    assert settings(folder, "[broker]\nsynchronous = 'normal'").tenant("x").broker == {"synchronous": "normal"}
+
+
+def test_tokens_of_the_command_line(folder: Path) -> None:
+    made = run(
+        "token", "create", folder, "--tenant", "shop", "--role", "publish", "--role", "publish", "--expires", "90d"
+    )
+    text = made.stdout.strip()
+    assert made.exit_code == 0
+    assert (folder / "tenants" / "shop").is_dir()
+    listed = run("token", "list", folder).stdout
+    record = json.loads(listed)
+    assert (record["tenant"], record["roles"], record["note"]) == ("shop", ["publish"], "")
+    secret = text.split("_", 2)[2]
+    assert secret not in listed
+    assert secret not in (folder / "tokens.json").read_text(encoding="utf-8")
+    assert (folder / "tokens.json").stat().st_mode & 0o077 == 0
+    token = TokenFile(folder).find(text)
+    assert token is not None
+    assert token.id == record["id"]
+    assert run("token", "revoke", folder, record["id"]).exit_code == 0
+    assert TokenFile(folder).find(text) is None
+    again = run("token", "revoke", folder, record["id"])
+    assert (again.exit_code, again.stderr) == (1, f"Error: no token {record['id']!r}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--role", "king"], "'king' is not one of"),
+        (["--role", "admin", "--tenant", "../x"], "is not a name of a tenant"),
+        (["--role", "admin", "--expires", "soon"], "'soon' is not a moment"),
+        (["--role", "admin", "--expires", "9999999999d"], "too far away"),
+    ],
+)
+def test_wrong_tokens(folder: Path, words: list[str], message: str) -> None:
+    result = run("token", "create", folder, *words)
+    assert result.exit_code in (1, 2)
+    assert message in result.stderr
+    assert not folder.exists()
+
+
+def test_a_damaged_file_of_tokens(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "tokens.json").write_text("{", encoding="utf-8")
+    result = run("token", "list", folder)
+    assert result.exit_code == 1
+    assert "tokens.json: cannot be read" in result.stderr

@@ -1,0 +1,166 @@
+"""Parts of webhooks: which addresses may be reached, signatures, waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import ipaddress
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tamis.errors import BrokerError, FileError, OptionError
+from tamis.service.settings import read_settings
+from tamis.service.webhooks.addresses import ForbiddenError, Networks, read_url
+from tamis.service.webhooks.courier import wait_after
+from tamis.service.webhooks.record import DeadLetter, Webhook
+from tamis.service.webhooks.settings import WebhookSettings
+from tamis.service.webhooks.signing import checked_secret, new_secret, signature_headers
+from tamis.service.webhooks.store import FILE, Store
+from tests.service.serving import Server
+
+PRIVATE = [
+    "0.0.0.0", "10.0.0.1", "100.64.0.1", "127.0.0.1", "127.9.9.9", "169.254.169.254", "172.16.0.1", "192.168.1.1",
+    "198.18.0.1", "203.0.113.7", "224.0.0.1", "240.0.0.1", "255.255.255.255",
+    "::", "::1", "::127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::", "2001:db8::1", "fc00::1", "fe80::1",
+    "fec0::1", "ff02::1", "2001:0:4136:e378:8000:63bf:f5ff:fffe",
+]  # fmt: skip
+PUBLIC = ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+TARGET = read_url("https://receiver.example/x")
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_private_addresses_are_forbidden(address: str) -> None:
+    with pytest.raises(ForbiddenError, match="private address"):
+        Networks().check(TARGET, ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_public_addresses_may_be_reached_by_https(address: str) -> None:
+    Networks().check(TARGET, ipaddress.ip_address(address))
+    with pytest.raises(ForbiddenError, match="must begin with https://"):
+        Networks().check(read_url("http://receiver.example/"), ipaddress.ip_address(address))
+
+
+def test_an_allowed_network_may_be_reached() -> None:
+    networks = Networks(["10.1.0.0/16", "fc00::/7"])
+    for address in ("10.1.2.3", "::ffff:10.1.2.3", "fc00::7"):
+        networks.check(read_url("http://receiver.example/"), ipaddress.ip_address(address))
+    with pytest.raises(ForbiddenError):
+        networks.check(TARGET, ipaddress.ip_address("10.2.0.1"))
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """Let every name have these addresses."""
+
+    def look_up(host: str, port: int, **_: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+
+
+def test_a_name_that_leads_inside_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, "127.0.0.1", "10.0.0.1")
+    with pytest.raises(ForbiddenError):
+        asyncio.run(Networks().look_up(TARGET))
+
+
+def test_of_the_addresses_of_a_name_only_the_public_ones_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, "127.0.0.1", "8.8.8.8", "::1", "fe80::1%eth0")
+    assert asyncio.run(Networks().look_up(TARGET)) == [ipaddress.ip_address("8.8.8.8")]
+
+
+def test_by_default_a_service_refuses_private_addresses(server: Server) -> None:
+    server.subscribe("inside", "x", "inside = 1")
+    for host in ("127.0.0.1:80", "localhost", "[::1]", "2130706433", "0x7f.1", "0.0.0.0"):
+        answer = server.client.put("/v1/subscribers/inside/webhook", json={"url": f"https://{host}/"})
+        assert answer.status_code == 422, host
+        assert "private address" in answer.json()["detail"]
+
+
+def test_a_signature_depends_on_all_that_it_signs() -> None:
+    secret = new_secret()
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    expected = base64.b64encode(hmac.digest(key, b"m1.7.body", "sha256")).decode()
+    found = dict(signature_headers(secret, "m1", 7, b"body"))
+    assert found == {"webhook-id": "m1", "webhook-timestamp": "7", "webhook-signature": f"v1,{expected}"}
+    others = [
+        (new_secret(), "m1", 7, b"body"),
+        (secret, "m2", 7, b"body"),
+        (secret, "m1", 8, b"body"),
+        (secret, "m1", 7, b"b"),
+    ]
+    for each in others:
+        assert dict(signature_headers(*each))["webhook-signature"] != found["webhook-signature"]
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_AAAA", "whsec_!!!!", "A" * 40, 7, "whsec_" + "A" * 400])
+def test_a_weak_secret_is_refused_and_not_repeated(secret: object) -> None:
+    with pytest.raises(OptionError) as caught:
+        checked_secret(secret)
+    assert not isinstance(secret, str) or len(secret) < 10 or secret not in str(caught.value)
+
+
+def test_waits_double_up_to_the_longest_one_and_vary() -> None:
+    settings = WebhookSettings(first_wait=1.0, longest_wait=60.0)
+    for tries in range(1, 80):
+        longest = min(60.0, 2.0 ** (tries - 1))
+        waits = {wait_after(tries, settings) for _ in range(20)}
+        assert all(longest / 2 <= wait <= longest for wait in waits)
+        assert len(waits) > 1
+    assert wait_after(1, settings, 30.0) == 30.0
+    assert wait_after(1, settings, 999_999.0) == 60.0
+
+
+def test_settings_come_from_the_file_and_from_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "service.toml"
+    file.write_text("[webhooks]\ntimeout = 5\ntries = 3\nallowed_networks = ['10.0.0.0/8']\n")
+    found = read_settings(tmp_path, None, {"TAMIS_WEBHOOKS_TIMEOUT": "2.5"}, {}).webhooks
+    assert (found.timeout, found.tries, found.allowed_networks) == (2.5, 3, ("10.0.0.0/8",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "timeout = 'x'",
+        "tries = 0",
+        "tries = 2.5",
+        "allowed_networks = ['10.0.0.1/8']",
+        "ca_file = '/no'",
+        "retries = 1",
+    ],
+)
+def test_wrong_settings_are_errors(tmp_path: Path, text: str) -> None:
+    (tmp_path / "service.toml").write_text(f"[webhooks]\n{text}\n")
+    with pytest.raises((FileError, OptionError)):
+        read_settings(tmp_path, None, {}, {})
+
+
+def test_the_store_keeps_everything(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    webhook = Webhook("ann", "wh_1", "https://x.example/", new_secret(), batch=7)
+    store.put(webhook)
+    webhook.tries, webhook.retrying, webhook.batch_last, webhook.next_try = 2, "notes", 9, 123.5
+    letters = [DeadLetter(n, f'{{"sequence":{n}}}', 3, "why", 1.5, False) for n in (4, 5, 6)]
+    assert store.bury(webhook, letters) == 3
+    assert store.replay("ann", [5, 99]) == 1
+    store.close()
+    store = Store(tmp_path)
+    assert store.all() == [webhook]
+    assert store.dead_letters("ann", 4, 10) == [letters[1]._replace(replaying=True), letters[2]]
+    assert [each.sequence for each in store.replays("ann", 0, 10)] == [5]
+    store.settle(webhook, [5])
+    assert store.forget("ann", None) == 2
+    store.remove("ann")
+    store.update(webhook)  # It comes too late, and brings nothing back.
+    assert store.all() == []
+    store.close()
+
+
+def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"not a database" * 100)
+    with pytest.raises(BrokerError, match=FILE):
+        Store(tmp_path)
