@@ -18,7 +18,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-fast test-long test-kafka setup lint format clean
 .PHONY: bench-loading bench-engine bench-indexes bench-spark bench-exits bench-first-use
-.PHONY: bench-headline wheel release docs
+.PHONY: bench-headline bench-broker bench-history bench-service wheel release docs screenshots
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -36,10 +36,11 @@ test-fast: .venv/dev.stamp  ## Check style, the language, the encoding and the e
 	$(BIN)/ruff check --quiet .
 	$(PYTEST) -m 'not spark' tests/kernels tests/language tests/encoding tests/engine tests/storage
 
-# Before a release, and before an issue is called resolved: within an hour on two cores.
+# Before a release: within an hour on two cores.
 test-long: .venv/dev.stamp  ## Run the long forms of tests: new random cases, empty caches
 	$(PYTEST) --long -m long
-	$(PYTEST) --soak -m 'not spark' tests/kernels tests/language tests/encoding tests/engine tests/matcher tests/differential
+	$(PYTEST) --soak -m 'not spark' tests/kernels tests/language tests/encoding tests/engine tests/matcher tests/broker \
+	  tests/differential
 
 # Fetches a broker and Spark's connector by Maven, hence apart from the other tests. The connector has to be of Spark's own
 # version, and Maven has not always that of the newest: SPARK=4.0.0 takes another Spark than that in .venv.
@@ -71,8 +72,18 @@ bench-spark: .venv/dev.stamp  ## Measure matching on Spark beside plain plans; r
 	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 	$(BIN)/python -m benchmarks.cluster_plan docs/results docs/spark.md
 
-bench-broker: .venv/dev.stamp  ## Measure what a broker costs
-	$(BIN)/python -m benchmarks.broker $(BENCH)
+bench-broker: .venv/dev.stamp  ## Measure what a broker costs; renew docs/benchmarks.md
+	$(BIN)/python -m benchmarks.broker --json docs/results/broker.json $(BENCH)
+	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
+
+# Some minutes for 1,000,000 subscriptions. Nothing else should run on the machine.
+bench-service: .venv/dev.stamp  ## Measure what the network costs; renew docs/benchmarks.md
+	$(BIN)/python -m benchmarks.service --json docs/results/service.json $(BENCH)
+	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
+
+bench-history: .venv/dev.stamp  ## Measure what earlier events cost; renew docs/benchmarks.md
+	$(BIN)/python -m benchmarks.history --json docs/results/history.json $(BENCH)
+	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 
 bench-exits: .venv/core.stamp  ## End many processes while threads are at work
 	$(BIN)/python -m benchmarks.exits
@@ -99,6 +110,10 @@ release: .venv/dev.stamp  ## Build the source distribution and the wheel into di
 	$(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist dist/*.tar.gz
 	TAMIS_DIST=dist $(BIN)/pytest --quiet tests/test_release.py
 	@ls dist
+
+# Six minutes, five of them to fill the plots.
+screenshots: .venv/dev.stamp  ## Take the pictures of the console; renew docs/pictures
+	$(BIN)/python -m tests.console.screenshots docs/pictures
 
 docs: .venv/docs.stamp  ## Build the documentation as a site into build/site
 	$(BIN)/python docs/site.py build/pages

@@ -16,6 +16,9 @@ Read `timing` and `shapes` first, then one benchmark and its page.
     rules         detection rules
     indexes       the papers' indexes beside a scan
     spark         matching with Spark
+    broker        what publish/subscribe costs on top of matching
+    service       what the network costs on top of a broker
+    history       what earlier events cost
     exits         how processes end while threads of Tamis work
 
     markdown      tables, and pages with a generated part
@@ -23,6 +26,9 @@ Read `timing` and `shapes` first, then one benchmark and its page.
     engine_page   the engine's tables and chart
     indexes_page  the tables and chart of the papers' indexes
     spark_page    the tables and chart of Spark
+    broker_page   the tables of the broker
+    service_page  the tables of the service
+    history_page  the tables of earlier events
     page          makes the page of benchmarks from the result files
     cluster_plan  computes the size of a cluster from measured rates
 """

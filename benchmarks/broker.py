@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sqlite3
 import sys
 import tempfile
@@ -16,10 +17,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -27,6 +29,7 @@ import tamis
 from benchmarks.timing import machine, seconds_of, versions
 from tamis.broker.event_text import event_text
 from tamis.broker.state import numbers_text
+from tamis.broker.tables import Synchronous
 from tamis.broker.valid_events import ValidEvents
 from tamis.language.event import flatten
 from tests.broker import faults
@@ -66,9 +69,9 @@ def offers(seed: int, number: int, groups: int) -> list[dict[str, Any]]:
     ]
 
 
-def filled_broker(folder: Path, number: int, groups: int) -> tamis.broker.Broker:
+def filled_broker(folder: Path, number: int, groups: int, synchronous: Synchronous = "full") -> tamis.broker.Broker:
     """A broker in which each subscriber has one wish."""
-    broker = tamis.open(folder)
+    broker = tamis.open(folder, synchronous=synchronous)
     texts = wishes(number, groups)
     rows = [{"subscriber": f"reader {each}", "name": "wish", "expression": text} for each, text in enumerate(texts)]
     broker.subscribe_many(rows)
@@ -119,21 +122,37 @@ def publishing(home: Path, sizes: Sizes, matches: int) -> Figures:
     }
 
 
-def sharing(home: Path, sizes: Sizes, *, slow: bool) -> Figures:
-    """Single publishes of many threads. With `slow`, each sync of the disk takes at least two milliseconds."""
+def sharing(home: Path, sizes: Sizes, synchronous: Synchronous, *, slow: bool = False) -> Figures:
+    """Single publishes of one thread and of many. With `slow`, each sync of the disk takes at least two milliseconds."""
     with ExitStack() as stack:
         if slow:
             stack.enter_context(faults.Faults(sync_delay=_SLOW_SYNC, methods=("sync",)))
-        name = "slow" if slow else "fast"
-        broker = stack.enter_context(filled_broker(home / f"sharing-{name}", sizes.subscriptions, sizes.subscriptions))
+        folder = home / f"sharing-{synchronous}-{slow}"
+        filled_broker(folder, sizes.subscriptions, sizes.subscriptions, synchronous).close()
+        # Opened again, the matcher has no merges of new subscriptions left to do in the background.
+        broker = stack.enter_context(tamis.open(folder, synchronous=synchronous))
         events = offers(1, 1000, sizes.subscriptions)
-        broker.publish(events[0])
-        alone = sizes.publishes // (20 if slow else 10)
-        one = rate(lambda place: broker.publish(events[place % 1000]), alone, 1)
+
+        def publish(place: int) -> object:
+            return broker.publish(events[place % 1000])
+
+        rate(publish, sizes.publishes // 10, _THREADS)
+        ones, manys = [], []
         before = broker.stats()["commits"]
-        many = rate(lambda place: broker.publish(events[place % 1000]), sizes.publishes, _THREADS)
-        commits = broker.stats()["commits"] - before
-    return {"slow": slow, "one": one, "many": many, "gain": many / one, "commits": commits / sizes.publishes}
+        for _ in range(sizes.turns):
+            ones.append(rate(publish, sizes.publishes // (20 if slow else 10), 1))
+            manys.append(rate(publish, sizes.publishes, _THREADS))
+        alone = sizes.turns * (sizes.publishes // (20 if slow else 10))
+        commits = (broker.stats()["commits"] - before - alone) / (sizes.turns * sizes.publishes)
+    one, many = median(ones), median(manys)
+    return {
+        "synchronous": synchronous,
+        "slow": slow,
+        "one": one,
+        "many": many,
+        "gain": many / one,
+        "commits": commits,
+    }
 
 
 def rate(publish: Callable[[int], object], number: int, threads: int) -> float:
@@ -190,6 +209,10 @@ _MEETINGS = (
     "author = 'author 77'",
     "price < 50 AND year > 1950 AND genre <> 'genre1'",
     "title LIKE '%977%' AND price < 3",
+    "title LIKE '%977%'",
+    "title NOT ILIKE '%THE 97%' AND price < 50",
+    "ip_in(address, '10.64.0.0/10') AND price < 50",
+    "title RLIKE '9[0-9]7$'",
 )
 
 
@@ -201,7 +224,8 @@ def meeting(sizes: Sizes) -> list[Figures]:
     rows = zip(*(column.tolist() for column in (*columns, *codes)), strict=True)
     for number, (price, year, genre, author) in enumerate(rows, 1):
         event = {"price": price, "year": year, "genre": f"genre{genre}", "author": f"author {author}"}
-        valid.add(number, flatten({**event, "title": f"title {number} of the {number % 977}"}), 1)
+        address = f"10.{number % 251}.{number // 251 % 251}.{number // 251**2}"
+        valid.add(number, flatten({**event, "title": f"title {number} of the {number % 977}", "address": address}), 1)
     figures = []
     for text in _MEETINGS:
         expression = tamis.parse(text)
@@ -212,6 +236,28 @@ def meeting(sizes: Sizes) -> list[Figures]:
             taken.append(time.process_time() - start)
         figures.append({"text": text, "found": len(found), "milliseconds": 1000 * median(taken[1:])})
     return figures
+
+
+def first_meeting(home: Path, sizes: Sizes) -> Figures:
+    """Opening a folder with valid events, until the first new subscription has met them."""
+    folder, later = home / "valid", datetime(2999, 1, 1, tzinfo=UTC)
+    with tamis.open(folder, synchronous="off") as broker:
+        broker.subscribe("ann", "none", "price < 0")
+        for turn in range(sizes.stored // _AT_ONCE):
+            events = offers(turn, _AT_ONCE, 1000)
+            titled = [{**event, "title": f"title {turn} {row}"} for row, event in enumerate(events)]
+            broker.publish_many(titled, valid_until=later)
+    names = count()
+
+    def meet() -> None:
+        with tamis.open(folder) as broker:
+            broker.subscribe("ann", f"new {next(names)}", "item = 7 AND price < 1")
+
+    meet()
+    cached = seconds_of(meet)
+    for path in folder.glob("*.tamis"):
+        path.unlink()
+    return {"events": sizes.stored, "cached_seconds": cached, "plain_seconds": seconds_of(meet)}
 
 
 _LAYOUTS = {
@@ -261,11 +307,13 @@ def measure(quick: bool, folder: str | None) -> Figures:
     figures: Figures = {"benchmark": "broker", "machine": machine(), "versions": versions(), "tamis": tamis.__version__}
     with a_home(folder) as home:
         _note(figures, "publishing", [publishing(home, sizes, matches) for matches in sizes.matches])
-        slow = [sharing(home, sizes, slow=True)] if faults.available() else []
-        _note(figures, "sharing", [sharing(home, sizes, slow=False), *slow])
+        slow = [sharing(home, sizes, "full", slow=True)] if faults.available() else []
+        _note(figures, "sharing", [*(sharing(home, sizes, each) for each in get_args(Synchronous)), *slow])
         _note(figures, "layouts", layouts(home, sizes))
         _note(figures, "meeting", meeting(sizes))
+        _note(figures, "first_meeting", first_meeting(home, sizes))
         _note(figures, "reading", reading(home, sizes))
+    figures["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return figures
 
 

@@ -25,6 +25,7 @@ from benchmarks.shapes import Variant, config_of
 from benchmarks.timing import best_of_each, machine, versions
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.event_table import encode_table
+from tamis.matcher.matcher import matcher_over, new_store
 from tamis.matcher.paper_store import PaperStore
 from tamis.papers.interface import Index, Matches
 from tamis.papers.registry import all_indexes, find_index
@@ -113,10 +114,9 @@ class Bench:
 
     def __init__(self, shape: str, size: int, seed: int) -> None:
         self._workload = generate(config_of(SHAPES[shape], size, seed))
-        matcher = tamis.Matcher(index="scan")
-        matcher.add_table(self._workload.subscriptions())
-        store = matcher._store
+        store = new_store("scan")
         assert isinstance(store, PaperStore)
+        matcher_over(store).add_table(self._workload.subscriptions())
         self._store = store
         self.rows = np.flatnonzero(store.owners.view().owners > 0).astype(np.int32)
         self.dimensions = len(store.dimensions)

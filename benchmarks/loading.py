@@ -41,7 +41,7 @@ def _template(chance: random.Random) -> list[tuple[str, Callable[[str, random.Ra
     return [(f"attribute{chance.randint(0, 99)}", chance.choice(_FORMS)) for _ in range(_PREDICATES)]
 
 
-def _texts(count: int, templates: int | None) -> list[str]:
+def sql_texts(count: int, templates: int | None) -> list[str]:
     """SQL texts from a number of templates, with random literals. None: each text has its own template."""
     chance = random.Random(7)
     known = [_template(chance) for _ in range(templates or 0)]
@@ -61,7 +61,7 @@ def _matcher_with(add: Callable[[tamis.Matcher], None]) -> Callable[[], None]:
 
 def measure(subscriptions: int, conjunctions: int) -> dict[str, Any]:
     """The seconds of every way to add subscriptions, in total and per subscription."""
-    different, alike = _texts(subscriptions, None), _texts(subscriptions, _TEMPLATES)
+    different, alike = sql_texts(subscriptions, None), sql_texts(subscriptions, _TEMPLATES)
     ids = range(subscriptions)
     table = generate(preset("dense", subscriptions=conjunctions, subscription_size=_PREDICATES)).subscriptions()
     # Compile the kernels first. This happens once per machine.

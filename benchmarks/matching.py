@@ -26,6 +26,7 @@ from tamis.engine.rows import Rows, concatenated
 from tamis.engine.segment import segments_of
 from tamis.kernels.ranges import run_indices
 from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.matcher import matcher_over
 from tamis.papers.scan import Scan
 from tamis.workload import AlertsConfig, AnyConfig, Workload, generate
 
@@ -65,15 +66,10 @@ class Loaded:
 
     def __init__(self, config: AnyConfig) -> None:
         self.workload: Workload = generate(config)
-        self.matcher = tamis.Matcher()
+        self.store = EngineStore()
+        self.matcher = matcher_over(self.store)
         table = self.workload.subscriptions()
         self.load_seconds = seconds_of(lambda: self.matcher.add_table(table))
-
-    @property
-    def store(self) -> EngineStore:
-        store = self.matcher._store
-        assert isinstance(store, EngineStore)
-        return store
 
     @property
     def engine(self) -> Engine:
@@ -186,7 +182,7 @@ def _measure_kind(loaded: Loaded, scanned: Scanned | None, kind: str, effort: Ef
     return {
         "attributes": float(np.diff(batch.start).mean()),
         "matches": matches,
-        "candidates": found.work.entries / effort.events,
+        "candidates": found.work.candidates / effort.events,
         "survivors": found.work.survivors / effort.events,
         "compared": found.work.compared / effort.events,
         "scan": None if scanned is None else _scan_time(loaded, scanned, batch, found, effort),

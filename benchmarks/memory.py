@@ -7,11 +7,11 @@ are less than twice as fast as one, two threads that match cannot be twice as fa
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
 from tamis.kernels.kernel import kernel
+from tamis.kernels.numbers import I64s
 
 _WORDS = 1 << 24
 _READS = 1 << 20
@@ -33,7 +33,7 @@ class Reads:
 
 
 @kernel
-def _read(words: Any, places: Any) -> int:
+def _read(words: I64s, places: I64s) -> int:
     total = 0
     for place in places:
         total += words[place]

@@ -12,13 +12,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import engine_page, first_use, headline, indexes_page, loading, spark_page
+from benchmarks import (
+    broker_page,
+    engine_page,
+    first_use,
+    headline,
+    history_page,
+    indexes_page,
+    loading,
+    service_page,
+    spark_page,
+)
 
 _INTRODUCTION = """# Benchmarks
 
-`make bench-headline`, `make bench-first-use`, `make bench-loading`, `make bench-engine`, `make bench-indexes` and
-`make bench-spark` make this page from the files in `docs/results`. Do not edit it. Times depend on the machine.
-Ratios within a section depend less on the machine, since each section comes from a single run.
+`make bench-headline`, `make bench-first-use`, `make bench-loading`, `make bench-engine`, `make bench-indexes`,
+`make bench-spark`, `make bench-broker`, `make bench-history` and `make bench-service` make this page from the files in
+`docs/results`. Do not edit it.
+Times depend on the machine. Ratios within a section depend less on the machine, since each section comes from a single run.
 """
 
 _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
@@ -28,6 +39,9 @@ _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "engine": (engine_page.DESCRIPTION, engine_page.to_tables),
     "indexes": (indexes_page.DESCRIPTION, indexes_page.to_tables),
     "spark": (spark_page.DESCRIPTION, spark_page.to_tables),
+    "broker": (broker_page.DESCRIPTION, broker_page.to_tables),
+    "service": (service_page.DESCRIPTION, service_page.to_tables),
+    "history": (history_page.DESCRIPTION, history_page.to_tables),
 }
 """Name of a benchmark -> its description and its tables."""
 

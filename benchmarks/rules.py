@@ -59,7 +59,7 @@ def _measure_kind(
     few = events.slice(0, min(count, 10 * effort.scan_events))
     return {
         "matches": float(found.counts.mean()),
-        "candidates": found.work.entries / count,
+        "candidates": found.work.candidates / count,
         "survivors": found.work.survivors / count,
         "compared": found.work.compared / count,
         "engine": best_of(lambda: loaded.match(batch), effort.passes, effort.budget) * each,

@@ -260,7 +260,7 @@ def duckdb_join(bench: Bench) -> Plan:
     return Plan(0.0, match)
 
 
-_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+LOWEST, HIGHEST = -(2**31), 2**31 - 1
 
 
 def _ranges(bench: Bench) -> Iterator[tuple[int, list[tuple[str, list[tuple[int, int]]]]]]:
@@ -271,29 +271,29 @@ def _ranges(bench: Bench) -> Iterator[tuple[int, list[tuple[str, list[tuple[int,
         for place, identifier in enumerate(block.column("id").to_pylist()):
             nodes = rows.expression(place).walk()
             predicates = [node for node in nodes if isinstance(node, Predicate)]
-            yield identifier, [(node.attribute, _int_ranges(node.operator, node.values)) for node in predicates]
+            yield identifier, [(node.attribute, int_ranges(node.operator, node.values)) for node in predicates]
 
 
-def _int_ranges(operator: Operator, values: tuple[Any, ...]) -> list[tuple[int, int]]:
+def int_ranges(operator: Operator, values: tuple[Any, ...]) -> list[tuple[int, int]]:
     """The whole numbers that satisfy a predicate."""
     first = values[0]
     match operator:
         case Operator.EQ | Operator.IN:
             return [(value, value) for value in values]
         case Operator.LT:
-            return [(_LOWEST, first - 1)]
+            return [(LOWEST, first - 1)]
         case Operator.LE:
-            return [(_LOWEST, first)]
+            return [(LOWEST, first)]
         case Operator.GT:
-            return [(first + 1, _HIGHEST)]
+            return [(first + 1, HIGHEST)]
         case Operator.GE:
-            return [(first, _HIGHEST)]
+            return [(first, HIGHEST)]
         case Operator.BETWEEN:
             return [(first, values[1])]
         case Operator.NOT_BETWEEN:
-            return [(_LOWEST, first - 1), (values[1] + 1, _HIGHEST)]
+            return [(LOWEST, first - 1), (values[1] + 1, HIGHEST)]
         case Operator.NE | Operator.NOT_IN:
-            bounds = [_LOWEST - 1, *sorted(set(values)), _HIGHEST + 1]
+            bounds = [LOWEST - 1, *sorted(set(values)), HIGHEST + 1]
             gaps = itertools.pairwise(bounds)
             return [(low + 1, high - 1) for low, high in gaps if low + 1 <= high - 1]
     raise ValueError(f"no ranges for {operator}")

@@ -26,15 +26,20 @@ ELSEWHERE = {
     "CHANGELOG.md": "changelog.md",
     "LICENSE": "license.md",
     **{f"examples/{path.name}": f"examples/{path.stem}.md" for path in sorted((ROOT / "examples").glob("*.py"))},
+    **{
+        f"examples/service/{path.name}": f"examples/service/{path.name.replace('.', '-').lower()}.md"
+        for path in sorted((ROOT / "examples" / "service").iterdir())
+    },
 }
 """File -> page of the site."""
 
 CONTENTS = {
     "Start": ["comparison", "cookbook", "operations"],
-    "Guide": ["language", "python", "pubsub", "cli", "spark"],
+    "Guide": ["language", "python", "history", "pubsub", "service", "cli", "spark"],
     "Reference": [
         "reference/matchers",
         "reference/broker",
+        "reference/clients",
         "reference/expressions",
         "reference/errors",
         "reference/spark",
@@ -73,8 +78,9 @@ def _write(path: Path, text: str) -> None:
 
 def _as_page(path: Path) -> str:
     text = path.read_text(encoding="utf-8").strip()
-    if path.suffix == ".py":
-        return f"---\norphan: true\n---\n\n# {path.name}\n\n```python\n{text}\n```\n"
+    if path.is_relative_to(ROOT / "examples"):
+        language = "python" if path.suffix == ".py" else "text"
+        return f"---\norphan: true\n---\n\n# {path.name}\n\n```{language}\n{text}\n```\n"
     return f"# Licence\n\n```text\n{text}\n```\n" if path.name == "LICENSE" else f"{text}\n"
 
 
@@ -101,8 +107,11 @@ def reference() -> dict[str, str]:
     names = [name for name in tamis.__all__ if not name.startswith("__")]
     errors = [name for name in names if _is_error(getattr(tamis, name))]
     rest = [name for name in names if name not in errors]
-    expressions = [name for name in rest if tamis._LAZY[name].startswith(("tamis.language", "tamis.encoding"))]
-    matchers = [name for name in rest if name not in expressions]
+    expressions = [
+        name for name in rest if getattr(tamis, name).__module__.startswith(("tamis.language", "tamis.encoding"))
+    ]
+    clients = [name for name in rest if getattr(tamis, name).__module__.startswith("tamis.client")]
+    matchers = [name for name in rest if name not in (*expressions, *clients)]
     matchers.sort(key=lambda name: name != "Matcher")
     errors.sort(key=lambda name: name != "TamisError")
     guide, language = "[Tamis from Python](../python.md)", "[the subscription language](../language.md)"
@@ -112,6 +121,9 @@ def reference() -> dict[str, str]:
             "Brokers", "[Publish and subscribe](../pubsub.md) is a guide with examples.", tamis.broker,
             list(tamis.broker.__all__),
         ),
+        "clients": _page(
+            "Clients", "[The service](../service.md#clients) is a guide with examples.", tamis, clients,
+        ) + "#" + _page("Classes", "`connect` and `connect_async` make them.", tamis.client, ["Client", "AsyncClient"]),
         "expressions": _page("Expressions", f"See {language} for syntax and meaning.", tamis, expressions),
         "errors": _page("Errors", "See [the tree of errors](../python.md#errors).", tamis, errors),
         "spark": _page(

@@ -18,10 +18,12 @@ import json
 import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 import tokenize
 import tomllib
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from datetime import date, datetime
 from pathlib import Path
@@ -121,10 +123,16 @@ def test_console_blocks(page: Page, shell: Shell) -> None:
         assert text == page.text, "TAMIS_UPDATE_DOCS=1 writes what commands say now into the page"
 
 
+USUAL_PORT = "8750"
+"""The port of ``tamis serve`` in the pages. Tests take a free one instead."""
+
+
 class Shell:
-    """Runs commands in a folder, where `tamis` is this one."""
+    """Runs commands in a folder, where `tamis` is this one. A service runs until the end of the page."""
 
     def __init__(self, folder: Path) -> None:
+        self._service: subprocess.Popen[str] | None = None
+        self._port = USUAL_PORT
         self._folder = folder / "here"
         self._folder.mkdir()
         command = folder / "bin" / "tamis"
@@ -144,6 +152,36 @@ class Shell:
 
     def run(self, command: str) -> str:
         """What a command shows on a terminal."""
+        if command.startswith("tamis serve ") and "--check" not in command:
+            return self._serve(command)
+        if "curl " in command and shutil.which("curl") is None:
+            pytest.skip("needs curl")
+        return self._run(command.replace(f":{USUAL_PORT}", f":{self._port}")).replace(
+            f":{self._port}", f":{USUAL_PORT}"
+        )
+
+    def _serve(self, command: str) -> str:
+        """The first line of a service, which comes when it is ready."""
+        self._service = subprocess.Popen(
+            ["bash", "-c", f"exec {command} --port 0 --log error"],
+            cwd=self._folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+        assert self._service.stdout is not None
+        line = self._service.stdout.readline().rstrip("\n")
+        self._port = line.rpartition(":")[2]
+        return line.replace(f":{self._port}", f":{USUAL_PORT}")
+
+    def close(self) -> None:
+        """End the service."""
+        if self._service is not None:
+            self._service.terminate()
+            self._service.communicate()
+
+    def _run(self, command: str) -> str:
         answer = subprocess.run(
             ["bash", "-c", command],
             cwd=self._folder,
@@ -158,8 +196,10 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    found = Shell(tmp_path)
+    yield found
+    found.close()
 
 
 def answered(session: str, shell: Shell) -> str:

@@ -83,7 +83,9 @@ def described(wheel: Path) -> Metadata:
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "tamis").rglob("*.py")}
+    package = ROOT / "src" / "tamis"
+    console = (package / "service" / "console").iterdir()
+    sources = {path.relative_to(ROOT / "src").as_posix() for path in (*package.rglob("*.py"), *console)}
     about = {name for name in names if name.startswith(f"tamis-{tamis.__version__}.dist-info/")}
     assert names - about == sources | {"tamis/py.typed"}
     assert any(name.endswith("LICENSE") for name in about)

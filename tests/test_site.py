@@ -35,6 +35,7 @@ def test_every_public_name_is_in_the_reference(site: dict[str, Any]) -> None:
     names = [f"tamis.{name}" for name in tamis.__all__ if not name.startswith("__")]
     names += [f"tamis.spark.{name}" for name in tamis.spark.__all__]
     names += [f"tamis.broker.{name}" for name in tamis.broker.__all__]
+    names += ["tamis.client.Client", "tamis.client.AsyncClient"]
     assert sorted(listed) == sorted(names)
 
 

@@ -27,7 +27,7 @@ def test_results_become_a_table_and_a_page(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_texts_of_templates_share_their_shapes() -> None:
-    alike, different = loading._texts(400, 10), loading._texts(400, None)
+    alike, different = loading.sql_texts(400, 10), loading.sql_texts(400, None)
     assert len({shape_of(text) for text in alike}) <= 10
     assert len({shape_of(text) for text in different}) == 400
     assert len(set(alike)) > 390

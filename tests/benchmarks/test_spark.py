@@ -44,12 +44,12 @@ def test_plans_and_growth(spark: SparkSession, tmp_path: Path, capsys: pytest.Ca
     [
         (Operator.EQ, (5,), [(5, 5)]),
         (Operator.IN, (5, 7), [(5, 5), (7, 7)]),
-        (Operator.LT, (5,), [(bench._LOWEST, 4)]),
-        (Operator.GE, (5,), [(5, bench._HIGHEST)]),
+        (Operator.LT, (5,), [(bench.LOWEST, 4)]),
+        (Operator.GE, (5,), [(5, bench.HIGHEST)]),
         (Operator.BETWEEN, (3, 5), [(3, 5)]),
-        (Operator.NOT_BETWEEN, (3, 5), [(bench._LOWEST, 2), (6, bench._HIGHEST)]),
-        (Operator.NOT_IN, (3, 4, 6), [(bench._LOWEST, 2), (5, 5), (7, bench._HIGHEST)]),
+        (Operator.NOT_BETWEEN, (3, 5), [(bench.LOWEST, 2), (6, bench.HIGHEST)]),
+        (Operator.NOT_IN, (3, 4, 6), [(bench.LOWEST, 2), (5, 5), (7, bench.HIGHEST)]),
     ],
 )
 def test_predicates_as_ranges(operator: Operator, values: tuple[int, ...], ranges: list[tuple[int, int]]) -> None:
-    assert bench._int_ranges(operator, values) == ranges
+    assert bench.int_ranges(operator, values) == ranges

@@ -15,7 +15,7 @@ import tamis.spark
 from tamis.language.engine_sql import to_sql
 from tamis.spark.manifest import SegmentFiles
 from tamis.spark.match_task import GROUP
-from tamis.spark.matching import _spread
+from tamis.spark.matching import spread_over_groups
 from tamis.workload import generate, preset
 from tests.differential.attributes import entry_column, event_table
 from tests.differential.comparison import ask, random_batch
@@ -111,7 +111,10 @@ def test_groups_with_more_subscriptions_get_more_tasks(spark: SparkSession) -> N
     spark.conf.set("spark.sql.shuffle.partitions", "10")
     try:
         spread = (
-            _spread(spark.range(1000), groups).groupBy(F.spark_partition_id().alias("task"), GROUP).count().collect()
+            spread_over_groups(spark.range(1000), groups)
+            .groupBy(F.spark_partition_id().alias("task"), GROUP)
+            .count()
+            .collect()
         )
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "2")

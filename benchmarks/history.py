@@ -1,0 +1,369 @@
+"""What earlier events cost: joins against many events, a few joins among many subscriptions, keys, and ways to decide EXISTS.
+
+python -m benchmarks.history [--quick] [--json FILE]
+
+Ratios are measured side by side, in processor time of one thread. `phases` has the figures of the plan and the pre-filter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+import tamis
+from benchmarks.shapes import SHAPES, config_of
+from benchmarks.timing import machine, versions
+from tamis.earlier.chunks import TableEvents
+from tamis.earlier.decisions import Decisions
+from tamis.earlier.key_ranges import satisfying
+from tamis.earlier.retained import Retained
+from tamis.language.evaluate import evaluate_flat
+from tamis.language.event import FlatEvent, flatten
+from tamis.language.expression import Expression
+from tamis.language.joins import Exists
+from tamis.language.operators import MIRRORED
+from tamis.language.reading import to_expression
+from tamis.workload import generate
+
+Figures = dict[str, Any]
+
+_SHARED = (
+    "price < ALL (SELECT price FROM history)",
+    "seller = ANY (SELECT seller FROM history)",
+    "EXISTS (SELECT 1 FROM history h WHERE h.item = item AND h.price > price)",
+    "NOT EXISTS (SELECT 1 FROM history h WHERE h.seller = seller AND h.item = item)",
+    "rating >= ALL (SELECT rating FROM history) OR stock > ANY (SELECT stock FROM history)",
+    "NOT (item <> ALL (SELECT item FROM history))",
+)
+SETS: dict[str, Callable[[int], str]] = {
+    "beside constants": lambda place: f"{offer(place)} AND ({_SHARED[place % 6]})",
+    "EXISTS with a constant of its own": lambda place: (
+        f"{offer(place)} AND EXISTS (SELECT 1 FROM history h WHERE h.seller = seller AND h.price < {place % 4999 / 100})"
+    ),
+    "joins alone": lambda place: _SHARED[place % 6],
+}
+"""Subscriptions by their place."""
+_ITEMS = 1_000
+
+
+class Sizes:
+    """How much is measured."""
+
+    def __init__(self, quick: bool) -> None:
+        self.subscriptions = 600 if quick else 100_000
+        self.retained = 500 if quick else 100_000
+        self.events = 40 if quick else 2_000
+        self.checked = 5 if quick else 40
+        """Subscriptions that the evaluator decides, for so few events that it takes seconds."""
+        self.most = 2_000 if quick else 1_000_000
+        self.batch = 200 if quick else 10_000
+        self.turns = 2 if quick else 9
+        self.keys = (20, 100) if quick else (1_000, 100_000, 1_000_000)
+
+
+def offer(place: int) -> str:
+    """The constant part of a subscription of the shop."""
+    return f"item = {place % _ITEMS} AND price < {50 + place % 50} AND stock >= 1"
+
+
+def offers(seed: int, count: int, items: int = _ITEMS) -> pa.Table:
+    """Events of the shop."""
+    random = np.random.default_rng(seed)
+    sellers = random.integers(0, 10_000, count)
+    return pa.table(
+        {
+            "item": random.integers(0, items, count),
+            "price": random.uniform(0, 49, count).round(2),
+            "stock": random.integers(1, 9, count),
+            "seller": pa.array([f"seller {each}" for each in sellers.tolist()]),
+            "rating": random.uniform(0, 5, count),
+        }
+    )
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """The processor time of some work."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def filled(history: tamis.History | None, texts: Sequence[str], earlier: pa.Table | None) -> tamis.Matcher[int]:
+    """A matcher whose subscriptions are settled, and which has matched some events."""
+    matcher: tamis.Matcher[int] = tamis.Matcher(history=history)
+    matcher.add_many(range(len(texts)), texts)
+    if earlier is not None:
+        matcher.match_batch(earlier, threads=1)
+    matcher.optimize()
+    return matcher
+
+
+# -- joins against many events
+
+
+def joins(name: str, sizes: Sizes) -> Figures:
+    """Subscriptions with joins, beside the reference evaluator."""
+    texts = [SETS[name](place) for place in range(sizes.subscriptions)]
+    earlier, events = offers(1, sizes.retained), offers(2, sizes.events)
+    matcher = filled(tamis.History(rows=sizes.retained), texts, earlier)
+    few = events.slice(0, min(sizes.events, 200)).to_pylist()
+    matcher.match_batch(offers(3, sizes.events), threads=1)
+    batch = seconds_of(lambda: matcher.match_batch(events, threads=1)) / len(events)
+    single = seconds_of(lambda: [matcher.match(event) for event in few]) / len(few)
+    distinct = matcher.stats()["history"]["joins"]
+    places = np.linspace(0, sizes.subscriptions - 1, sizes.checked).astype(int).tolist()
+    evaluated = evaluator([tamis.parse(texts[place]) for place in places], earlier, few[:1])
+    by_evaluator = evaluated * sizes.subscriptions / len(places)
+    return {
+        "set": name,
+        "joins": distinct,
+        "batch_us": 1e6 * batch,
+        "single_us": 1e6 * single,
+        "evaluator_us": 1e6 * by_evaluator,
+        "batch_ratio": by_evaluator / batch,
+        "single_ratio": by_evaluator / single,
+    }
+
+
+def evaluator(expressions: list[Expression], earlier: pa.Table, events: list[dict[str, Any]]) -> float:
+    """The seconds in which the evaluator decides some expressions for one event."""
+    history, flat = [flatten(event) for event in earlier.to_pylist()], [flatten(event) for event in events]
+
+    def decide() -> None:
+        for event in flat:
+            for expression in expressions:
+                evaluate_flat(expression, event, history)
+
+    return seconds_of(decide) / len(flat)
+
+
+# -- a few joins among many subscriptions
+
+
+def shop(sizes: Sizes) -> tuple[tamis.Matcher[int], tamis.Matcher[int], Callable[[int], pa.Table]]:
+    """Subscriptions of the shop without and with 1 % joins, and their events. About ten match an event."""
+    items = max(1, sizes.most // 10)
+    plain = [f"item = {place % items} AND price < {50 + place % 50} AND stock >= 1" for place in range(sizes.most)]
+    mixed = [
+        f"{text} AND ({_SHARED[place // 100 % 6]})" if place % 100 == 7 else text for place, text in enumerate(plain)
+    ]
+    others = [text for place, text in enumerate(plain) if place % 100 != 7]
+    history = tamis.History(rows=sizes.retained)
+    return filled(None, others, None), filled(history, mixed, None), lambda seed: offers(seed, sizes.batch, items)
+
+
+def dense(sizes: Sizes) -> tuple[tamis.Matcher[int], tamis.Matcher[int], Callable[[int], pa.Table]]:
+    """The same for the shape `dense` of the engine's benchmark."""
+    workload = generate(config_of(SHAPES["dense"][0], sizes.most, 1))
+    table = workload.subscriptions()
+    has_join = np.arange(len(table)) % 100 == 7
+    others, chosen = table.filter(pa.array(~has_join)), table.filter(pa.array(has_join)).to_pylist()
+    plain: tamis.Matcher[int] = tamis.Matcher()
+    mixed: tamis.Matcher[int] = tamis.Matcher(history=tamis.History(rows=sizes.retained))
+    plain.add_table(others)
+    mixed.add_table(others)
+    mixed.add_many(
+        [row["id"] for row in chosen],
+        [with_join(row["predicates"], place) for place, row in enumerate(chosen)],
+    )
+    plain.optimize()
+    mixed.optimize()
+    batches = [generate(config_of(SHAPES["dense"][0], 100, seed)).events(sizes.batch, wide=True) for seed in range(12)]
+    return plain, mixed, lambda seed: batches[seed % len(batches)]
+
+
+def with_join(predicates: list[dict[str, Any]], place: int) -> Expression:
+    """A conjunction of the workload with a join on its first attribute."""
+    rows = [
+        [each["attribute"], each["operator"], each["values"] if len(each["values"]) > 1 else each["values"][0]]
+        for each in predicates
+    ]
+    name = f"a{place % 10}"
+    forms = (
+        f"{name} < ALL (SELECT {name} FROM history)",
+        f"{name} = ANY (SELECT {name} FROM history)",
+        f"EXISTS (SELECT 1 FROM history h WHERE h.{name} = {name} AND h.a99 > a99)",
+    )
+    return to_expression(rows) & tamis.parse(forms[place % 3])
+
+
+def share(name: str, sizes: Sizes) -> Figures:
+    """1 % of all subscriptions have joins: the time of an event, beside a matcher of the others without a history."""
+    plain, mixed, events = {"shop": shop, "dense": dense}[name](sizes)
+    for seed in range(max(2, -(-sizes.retained // sizes.batch))):
+        plain.match_batch(events(seed), threads=1)
+        mixed.match_batch(events(seed), threads=1)
+    before = mixed.stats()["history"]["decided"]
+    figures: Figures = {"set": name, "subscriptions": sizes.most}
+    matches = len(mixed.match_batch(events(7), threads=1)) / sizes.batch
+    few = sizes.batch // 10
+
+    def one_by_one(matcher: tamis.Matcher[int], given: list[dict[str, Any]]) -> None:
+        for event in given:
+            matcher.match(event)
+
+    ways: dict[str, tuple[Callable[[int], Any], Callable[[tamis.Matcher[int], Any], object]]] = {
+        "table": (events, lambda matcher, given: matcher.match_batch(given, threads=1)),
+        "mappings": (mappings(events, few), lambda matcher, given: matcher.match_batch(given, threads=1)),
+        "single": (mappings(events, few), one_by_one),
+    }
+    for way, (make, match) in ways.items():
+        taken: dict[str, list[float]] = {"plain": [], "mixed": []}
+        for turn in range(sizes.turns + 1):
+            given = make(100 + turn)
+            pairs = [("plain", plain), ("mixed", mixed)]
+            for label, matcher in pairs if turn % 2 else reversed(pairs):
+                seconds = seconds_of(lambda match=match, matcher=matcher, given=given: match(matcher, given))  # type: ignore[misc]
+                if turn:
+                    taken[label].append(1e6 * seconds / len(given))
+        ratio = median(one / other for one, other in zip(taken["mixed"], taken["plain"], strict=True))
+        figures[way] = {"plain_us": median(taken["plain"]), "mixed_us": median(taken["mixed"]), "ratio": ratio}
+    figures["matches"] = matches
+    figures["decided"] = mixed.stats()["history"]["decided"] - before
+    return figures
+
+
+def mappings(events: Callable[[int], pa.Table], count: int) -> Callable[[int], list[dict[str, Any]]]:
+    """Events as dictionaries, without the attributes that they lack."""
+
+    def made(seed: int) -> list[dict[str, Any]]:
+        rows = events(seed).slice(0, count).to_pylist()
+        return [{name: value for name, value in row.items() if value is not None} for row in rows]
+
+    return made
+
+
+# -- keys
+
+
+def keyed(keys: int, sizes: Sizes) -> Figures:
+    """Ten events for each key: bytes and time of an event, and the time of one that asks."""
+    matcher: tamis.Matcher[str] = tamis.Matcher(history=tamis.History(rows=10, key="host"))
+    matcher.add("drop", "load < ALL (SELECT load FROM history)")
+    matcher.add("again", "EXISTS (SELECT 1 FROM history h WHERE h.user = user AND h.load > load)")
+    before = rss()
+    random = np.random.default_rng(1)
+    total, step = 10 * keys, sizes.batch
+    order = random.permutation(total) % keys
+    taken = []
+    for start in range(0, total, step):
+        hosts = order[start : start + step]
+        events = pa.table(
+            {
+                "host": pa.array([f"host {each}" for each in hosts.tolist()]),
+                "load": random.uniform(0, 1, len(hosts)).round(3),
+                "user": random.integers(0, 50, len(hosts)),
+            }
+        )
+        taken.append(seconds_of(lambda events=events: matcher.match_batch(events, threads=1)) / len(hosts))  # type: ignore[misc]
+    return {
+        "keys": keys,
+        "events": matcher.stats()["history"]["events"],
+        "bytes": (rss() - before) / total,
+        "first_us": 1e6 * median(taken[: len(taken) // 10 + 1]),
+        "last_us": 1e6 * median(taken[-(len(taken) // 10 + 1) :]),
+    }
+
+
+def rss() -> int:
+    """The resident memory of this process."""
+    pages = Path("/proc/self/statm")
+    if not pages.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return int(pages.read_text().split()[1]) * resource.getpagesize()
+
+
+# -- EXISTS
+
+_EXISTS = (
+    "EXISTS (SELECT 1 FROM history h WHERE h.seller = seller AND h.price > price)",
+    "EXISTS (SELECT 1 FROM history h WHERE h.item = item AND h.stock > stock AND h.rating < rating)",
+    "EXISTS (SELECT 1 FROM history h WHERE h.stock = stock AND h.item = item)",
+    "EXISTS (SELECT 1 FROM history h WHERE h.price > price AND h.rating > rating)",
+)
+
+
+def exists(text: str, sizes: Sizes) -> Figures:
+    """EXISTS by the most selective index first, and by document vectors."""
+    retained = Retained(tamis.History(rows=sizes.retained))
+    with retained.taking(TableEvents(offers(1, sizes.retained))) as intake:
+        intake.retain_all()
+    join = tamis.parse(text)
+    assert isinstance(join, Exists)
+    events = [flatten(event) for event in offers(2, max(sizes.events // 20, 10)).to_pylist()]
+    ways: dict[str, Callable[[Exists, FlatEvent, Retained], bool]] = {"selective": selective, "vectors": by_vectors}
+    answers, taken = {}, {}
+    for name, decide in ways.items():
+        decide(join, events[0], retained)
+        start = time.process_time()
+        answers[name] = [decide(join, event, retained) for event in events]
+        taken[name] = 1e6 * (time.process_time() - start) / len(events)
+    assert answers["selective"] == answers["vectors"]
+    return {"text": text, "true": sum(answers["vectors"]) / len(events), **{f"{name}_us": taken[name] for name in ways}}
+
+
+def selective(join: Exists, event: FlatEvent, retained: Retained) -> bool:
+    return Decisions(event, retained.begin(event)).truth(join) is True
+
+
+def by_vectors(join: Exists, event: FlatEvent, retained: Retained) -> bool:
+    """The paper's way: a document vector for each comparison, then AND."""
+    events = retained.begin(event)
+    found: BitMap | None = None
+    for each in join.joins:
+        column = retained.log.column(each.earlier)
+        wanted = column.ranges(satisfying(event.get(each.attribute, ()), MIRRORED[each.operator]))
+        vector = BitMap(events.index(each.earlier).candidates(wanted).astype(np.uint32))
+        found = vector if found is None else found & vector
+    return bool(found)
+
+
+def measure(quick: bool) -> Figures:
+    """All figures. Each part is printed as soon as it is measured."""
+    sizes = Sizes(quick)
+    figures: Figures = {
+        "benchmark": "history",
+        "machine": machine(),
+        "versions": versions(),
+        "tamis": tamis.__version__,
+    }
+    figures["sizes"] = {"subscriptions": sizes.subscriptions, "retained": sizes.retained, "batch": sizes.batch}
+    parts: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "exists": lambda: [exists(text, sizes) for text in _EXISTS],
+        "joins": lambda: [joins(name, sizes) for name in SETS],
+        "keys": lambda: [keyed(keys, sizes) for keys in sizes.keys],
+        "share": lambda: [share(name, sizes) for name in ("shop", "dense")],
+        "phases": list,
+    }
+    for part, work in parts.items():
+        figures[part] = work()
+        for each in figures[part]:
+            sys.stdout.write(f"{part}: {json.dumps(each)}\n")
+            sys.stdout.flush()
+    figures["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="little data, to try the benchmark")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    given = parser.parse_args()
+    figures = measure(given.quick)
+    if given.json is not None:
+        given.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
