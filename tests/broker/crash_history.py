@@ -13,13 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tamis.broker import Broker
 from tamis.language.evaluate import matches
 from tamis.language.event import FlatEvent
 from tests.broker.crash_load import START
 from tests.earlier.reference import ReferenceHistory
+
+if TYPE_CHECKING:
+    from tamis.client.client import Client
 
 _START = round(START.timestamp() * 1000)
 NEVER = 2**62
@@ -39,6 +42,10 @@ class Event:
     """Its history, if the broker has one."""
     published: int = 0
     """Milliseconds since the start of the clock."""
+    last_run: int = NEVER
+    """The last run in which a "long" one is valid."""
+    is_over: bool = False
+    """Whether it was not valid any more when it came, so that it meets nobody."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class Version:
     next_done: int = NEVER
 
     def wants(self, event: Event) -> bool:
-        if self.state is None or self.state.paused or self.run > event.run + 1:
+        if self.state is None or self.state.paused or self.run > event.last_run or event.is_over:
             return False
         if "history" in self.state.text:
             return matches(self.state.text, event.event, event.earlier)
@@ -95,6 +102,8 @@ class History:
 
     retained: ReferenceHistory | None = None
     """What the broker retains after the last run."""
+    long_runs: int = 1
+    """How many runs after its own a "long" event is valid."""
     placed: int = 0
     """The last event that is in it."""
 
@@ -108,8 +117,11 @@ class History:
     position: int = 0
     run: int = 0
 
-    def add_run(self, lines: list[str], broker: Broker, folder: Path, is_whole: bool) -> None:
-        """Check a run that was killed, with the broker that was opened after it. `is_whole`: also pairs of old events."""
+    def add_run(self, lines: list[str], broker: Broker | Client, folder: Path, is_whole: bool) -> None:
+        """Check a run that was killed, with the broker or the service that was opened after it.
+
+        `is_whole`: also pairs of old events.
+        """
         first = min([number for number, event in self.events.items() if event.run == self.run], default=1)
         self.run += 1
         seen, begun = self._read(lines)
@@ -143,13 +155,17 @@ class History:
             assert len(events) == len(answer[0])
             for event, (sequence, told) in zip(events, answer[0], strict=True):
                 assert sequence not in self.events
-                self.events[sequence] = Event(event, kind, self.run, position, self.position)
+                self._add_event(sequence, event, kind, position)
                 self.receipts[sequence] = {(subscriber, name) for subscriber, name in told}
         elif call == "acknowledge":
             self.cursors[words[0]] = max(words[1], self.cursors[words[0]])
         else:
             end = words[4] if len(words) > 3 else NEVER
             self._add_version(begun, is_sure=not answer or answer[0] < end)
+
+    def _add_event(self, sequence: int, event: dict[str, Any], kind: str, begin: int) -> None:
+        last = self.run + self.long_runs
+        self.events[sequence] = Event(event, kind, self.run, begin, self.position, last_run=last)
 
     def _add_version(self, begun: list[Any], *, is_sure: bool) -> None:
         position, call, subscriber, name, *words = begun
@@ -168,22 +184,23 @@ class History:
         """What was acknowledged is stored, and of the other calls all or nothing."""
         stored = _stored(folder)
         assert list(stored) == list(range(1, len(stored) + 1))
-        numbers = {event["id"]: sequence for sequence, (event, _) in stored.items()}
+        numbers = {event["id"]: sequence for sequence, (event, _, _) in stored.items()}
         assert len(numbers) == len(stored)
         for position, call, *words in begun.values():
             if call == "publish" and any(event["id"] in numbers for event in words[0]):
                 for event in words[0]:
-                    self.events[numbers[event["id"]]] = Event(event, words[1], self.run, position, self.position)
+                    self._add_event(numbers[event["id"]], event, words[1], position)
         assert sorted(self.events) == list(stored)
-        for sequence, (event, published) in stored.items():
+        for sequence, (event, published, until) in stored.items():
             assert self.events[sequence].event == event
             if self.retained is not None and sequence > self.placed:
                 self.placed = sequence
                 self.events[sequence].earlier = self.retained.before(event)
                 self.retained.add(event)
-            self.events[sequence].published = published
+            self.events[sequence].published = published // 1000 - _START
+            self.events[sequence].is_over = until is not None and until <= published
 
-    def _settle_subscriptions(self, begun: dict[int, list[Any]], broker: Broker) -> None:
+    def _settle_subscriptions(self, begun: dict[int, list[Any]], broker: Broker | Client) -> None:
         """Each subscription is as the last call left it, also if that one was not acknowledged."""
         standing = {(each.subscriber, each.name): State(each.text, each.paused) for each in broker.subscriptions()}
         for call in begun.values():
@@ -193,7 +210,7 @@ class History:
                     self._add_version(call, is_sure=len(words) == 1)
         assert standing == {name: state for name in self.versions if (state := self._state(*name)) is not None}
 
-    def _check_cursors(self, begun: dict[int, list[Any]], broker: Broker) -> None:
+    def _check_cursors(self, begun: dict[int, list[Any]], broker: Broker | Client) -> None:
         later = {words[0]: words[1] for _, call, *words in begun.values() if call == "acknowledge"}
         for subscriber in {subscriber for subscriber, _ in self.versions}:
             unread = next(broker.notifications(subscriber), None)
@@ -201,7 +218,7 @@ class History:
             assert cursor in (self.cursors[subscriber], later.get(subscriber))
             self.cursors[subscriber] = cursor
 
-    def _check_notes(self, seen: list[Any], broker: Broker) -> None:
+    def _check_notes(self, seen: list[Any], broker: Broker | Client) -> None:
         """Notes have all numbers from 1 on, and those that somebody saw are the same."""
         for subscriber in {subscriber for subscriber, _ in self.versions}:
             read = list(broker.notifications(subscriber, after=0))
@@ -244,11 +261,13 @@ def _after(call: str, state: State | None, text: str = "") -> State | None:
     return State(state.text, call == "pause")
 
 
-def _stored(folder: Path) -> dict[int, tuple[dict[str, Any], int]]:
-    """The events in the tables, with the moments at which they were published."""
+def _stored(folder: Path) -> dict[int, tuple[dict[str, Any], int, int | None]]:
+    """The events in the tables, with the moments in microseconds at which they were published and until which they are valid."""
     connection = sqlite3.connect(folder / "broker.sqlite")
     try:
-        rows = connection.execute("SELECT sequence, event, published FROM events ORDER BY sequence").fetchall()
+        rows = connection.execute(
+            "SELECT sequence, event, published, valid_until FROM events ORDER BY sequence"
+        ).fetchall()
     finally:
         connection.close()
-    return {sequence: (json.loads(text), published // 1000 - _START) for sequence, text, published in rows}
+    return {sequence: (json.loads(text), published, until) for sequence, text, published, until in rows}

@@ -1,5 +1,7 @@
 """A process that uses a broker from several threads until somebody kills it. `test_crashes` runs this file.
 
+The test of the service uses the same load, with clients in place of the broker, and kills the service.
+
 It prints a line before and after each call, as JSON: ["begin", number, call, ...] and ["done", number, ...]. Each line is one
 write to the pipe, so a line is there whole or not at all, and none is lost when the process dies.
 
@@ -13,15 +15,20 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tamis
 from tamis.broker import Broker
 from tamis.broker.limits import BrokerLimits
+
+if TYPE_CHECKING:
+    from tamis.client.client import Client
 
 START = datetime(2026, 11, 18, tzinfo=UTC)
 TICKS_OF_A_RUN = 1_000_000
@@ -52,19 +59,56 @@ def opened(folder: Path, ticks: Any, history: tamis.History | None) -> Broker:
 
 
 class Load:
-    """The threads and what they share."""
+    """The threads and what they share.
 
-    def __init__(self, folder: Path, run: int, history: tamis.History | None) -> None:
+    Parameters
+    ----------
+    broker : Broker or Client
+    ticks : iterator
+        The milliseconds of the broker's clock.
+    run : int
+    long : datetime
+        The end of "long" events.
+    say : callable
+        Takes the words of a line.
+    joins : bool
+        Whether subscriptions compare with earlier events.
+    """
+
+    def __init__(
+        self,
+        broker: Broker | Client,
+        ticks: Iterator[int],
+        run: int,
+        long: datetime,
+        say: Callable[..., None],
+        *,
+        joins: bool,
+    ) -> None:
+        self.broker = broker
+        self.ticks = ticks
         self.run = run
-        self._joined = [] if history is None else JOINED
-        self.ticks = count(run * TICKS_OF_A_RUN)
-        self.broker = opened(folder, self.ticks, history)
-        self.long = moment((run + 2) * TICKS_OF_A_RUN)
+        self.long = long
+        self.say = say
+        self._joined = JOINED if joins else []
         self._numbers = count(1)
+
+    def works(self) -> list[Callable[[], None]]:
+        """What the threads do, each until the process is killed."""
+        random = Random(self.run)
+        calls = [(self.publish, thread) for thread in range(3)]
+        works: list[tuple[Any, ...]] = [*calls, *((self.subscribe, each) for each in SUBSCRIBERS), (self.read,)]
+        return [partial(work, Random(random.random()), *words) for work, *words in works]
+
+    def begin_all(self) -> None:
+        """Make the subscribers that are missing."""
+        for subscriber in SUBSCRIBERS:
+            if subscriber not in {each.subscriber for each in self.broker.subscriptions()}:
+                self.call("subscribe", subscriber, "all", "price >= 0")
 
     def begin(self, call: str, *words: Any) -> int:
         number = next(self._numbers)
-        say("begin", number, call, *words)
+        self.say("begin", number, call, *words)
         return number
 
     # Publishers
@@ -78,14 +122,14 @@ class Load:
             key = f"{self.run}-{thread}-{turn}" if random.random() < 0.3 else None
             number = self.begin("publish", [event], kind)
             receipt = self.broker.publish(event, valid_until=self._until(kind), key=key)
-            say("done", number, [[receipt.sequence, list(receipt.matches)]])
+            self.say("done", number, [[receipt.sequence, list(receipt.matches)]])
 
     def _publish_many(self, random: Random, thread: int, turn: int) -> None:
         events = [_event(random, self.run, thread, turn, place) for place in range(random.choice([0, 2, 5]))]
         kind = random.choice(["moment", "short", "long"])
         number = self.begin("publish", events, kind)
         receipts = self.broker.publish_many(events, valid_until=self._until(kind))
-        say("done", number, [[receipt.sequence, list(receipt.matches)] for receipt in receipts])
+        self.say("done", number, [[receipt.sequence, list(receipt.matches)] for receipt in receipts])
 
     def _until(self, kind: str) -> datetime | None:
         return {"moment": None, "short": moment(next(self.ticks) + 40), "long": self.long}[kind]
@@ -116,7 +160,7 @@ class Load:
     def call(self, call: str, *words: Any) -> None:
         number = self.begin(call, *words)
         getattr(self.broker, call)(*words)
-        say("done", number)
+        self.say("done", number)
 
     def _subscribe_for_a_while(self, random: Random, subscriber: str, name: str) -> None:
         """A subscription that begins later, ends, and is never changed."""
@@ -125,7 +169,7 @@ class Load:
         text = random.choice([f"price < {random.randrange(20)}", *self._joined])
         number = self.begin("subscribe", subscriber, name, text, start, end)
         self.broker.subscribe(subscriber, name, text, valid_from=moment(start), valid_until=moment(end))
-        say("done", number, next(self.ticks))
+        self.say("done", number, next(self.ticks))
 
     # Readers
 
@@ -134,7 +178,7 @@ class Load:
         while True:
             subscriber = random.choice(SUBSCRIBERS)
             for note in self.broker.notifications(subscriber):
-                say("note", subscriber, note.sequence, note.event_sequence, note.subscriptions)
+                self.say("note", subscriber, note.sequence, note.event_sequence, note.subscriptions)
                 if random.random() < 0.2:
                     self.call("acknowledge", subscriber, note.sequence)
                 if random.random() < 0.05:
@@ -156,14 +200,12 @@ def say(*words: Any) -> None:
 
 
 def main(folder: str, run: str, keeps_history: str) -> None:
-    load = Load(Path(folder), int(run), HISTORY if keeps_history == "True" else None)
-    for subscriber in SUBSCRIBERS:
-        if subscriber not in {each.subscriber for each in load.broker.subscriptions()}:
-            load.call("subscribe", subscriber, "all", "price >= 0")
-    random = Random(int(run))
-    calls = [(load.publish, thread) for thread in range(3)]
-    works: list[tuple[Any, ...]] = [*calls, *((load.subscribe, each) for each in SUBSCRIBERS), (load.read,)]
-    threads = [threading.Thread(target=work, args=(Random(random.random()), *words)) for work, *words in works]
+    joins, number = keeps_history == "True", int(run)
+    ticks = count(number * TICKS_OF_A_RUN)
+    broker = opened(Path(folder), ticks, HISTORY if joins else None)
+    load = Load(broker, ticks, number, moment((number + 2) * TICKS_OF_A_RUN), say, joins=joins)
+    load.begin_all()
+    threads = [threading.Thread(target=work) for work in load.works()]
     for thread in threads:
         thread.start()
     for thread in threads:

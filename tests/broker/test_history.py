@@ -127,6 +127,19 @@ def test_what_meets_nobody_is_retained_too(tmp_path: Path) -> None:
         assert [broker.explain("ann", "seen", number).matched for number in range(1, 6)] == [0, 0, 1, 1, 0]
 
 
+def test_an_event_that_is_over_comes_after_a_change_of_subscriptions() -> None:
+    """It is not matched, so nothing asks the engine for its version. Publishing went on for ever."""
+    with opened(":memory:", ROWS) as broker:
+        broker.subscribe("ann", "lowest", LOWEST)
+        assert not broker.publish({"price": 5}, valid_until=START - timedelta(seconds=1)).matches
+        broker.subscribe("ann", "seen", SEEN)
+        assert broker.publish_many([{"price": 9}, {"price": 8}], valid_until=START - timedelta(seconds=1))
+        broker.subscribe("ann", "more", SEEN)
+        assert broker.publish_many([]) == []
+        assert names(broker.publish({"price": 4}).matches) == {"lowest"}
+        assert not broker.publish({"price": 6}).matches
+
+
 def test_the_largest_weights_among_those_that_hold() -> None:
     with opened(":memory:", ROWS) as broker:
         broker.subscribe("ann", "seen", SEEN, weight=3.0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tamis import History
 from tamis.errors import FileError, OptionError
 from tamis.service.config import ServiceConfig
 from tamis.service.settings import read_settings
@@ -54,6 +56,11 @@ def test_flags_win_over_the_environment_and_both_over_the_file(folder: Path) -> 
         ("[tenants.shop]\nlimit = 3", "[tenants.shop] has no 'limit'"),
         ("[tenants.shop.schema]\nprice = 'nonsense'", "price"),
         ("[broker]\nfast = true", "[broker] has no 'fast'"),
+        ("[broker]\nsynchronous = 'often'", "`synchronous` must be 'full', 'normal' or 'off'"),
+        ("[broker]\nhistory = 3", "`history` must be a table"),
+        ("[broker.history]\nlines = 3", "[broker.history] has no 'lines'; there are: rows, age, order, key"),
+        ("[broker.history]\nkey = 'a'", "a history needs a limit"),
+        ("[broker.history]\nage = 'soon'\norder = 'at'", "is not an age such as 90s"),
         ("tenants = 3", "`tenants` must be a table"),
         ("port = ", "not TOML"),
     ],
@@ -99,6 +106,15 @@ def test_check_prints_the_settings(folder: Path) -> None:
 
 def test_options_of_the_broker(folder: Path) -> None:
     assert settings(folder, "[broker]\nsynchronous = 'normal'").tenant("x").broker == {"synchronous": "normal"}
+
+
+def test_a_history(folder: Path) -> None:
+    found = settings(
+        folder, "[broker.history]\nrows = 5\nkey = 'genre'\n[tenants.shop.broker.history]\nage = '7d'\norder = 'at'"
+    )
+    assert found.tenant("x").broker == {"history": History(rows=5, key="genre")}
+    assert found.tenant("shop").broker == {"history": History(age=timedelta(days=7), order="at")}
+    assert json.loads(run("serve", folder, "--check").stdout)["broker"]["history"]["rows"] == 5
 
 
 def test_tokens_of_the_command_line(folder: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from datetime import timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +11,12 @@ import click
 from tamis.errors import OptionError
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from tamis.earlier.history import History
 
 NO_HISTORY = "compares with earlier events, but the broker keeps none. Hint: --history-rows makes it keep them"
 """What is wrong with a subscription."""
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def history_options(purpose: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -73,14 +72,11 @@ def _history(rows: int | None, age: timedelta | float | None, order: str | None,
 
 
 def _age_of(ctx: click.Context, parameter: click.Parameter, text: str | None) -> timedelta | float | None:
-    """An age as text: a number with a unit, or a number alone."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text)
-    if found is None:
-        raise click.BadParameter(f"{text!r} is not an age such as 90s, 15m, 12h, 7d, or a number")
-    number = float(found[1]) if "." in found[1] else int(found[1])
+    from tamis.earlier.history import read_age
+
     try:
-        return timedelta(**{_UNITS[found[2]]: number}) if found[2] else number
-    except OverflowError:
-        raise click.BadParameter(f"{text!r} is too long") from None
+        return read_age(text)
+    except OptionError as error:
+        raise click.BadParameter(str(error)) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -78,6 +79,27 @@ def history_of(options: dict[str, Any]) -> History:
     """The history with these options."""
     age = options["age"]
     return History(**{**options, "age": timedelta(**age) if isinstance(age, dict) else age})
+
+
+_AGE = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)", re.ASCII)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def read_age(text: str) -> timedelta | float:
+    """An age as text: a number with a unit, or a number alone.
+
+    Raises
+    ------
+    OptionError
+    """
+    found = _AGE.fullmatch(text)
+    if found is None:
+        raise OptionError(f"{shortened(text)} is not an age such as 90s, 15m, 12h, 7d, or a number")
+    number = float(found[1]) if "." in found[1] else int(found[1])
+    try:
+        return timedelta(**{_UNITS[found[2]]: number}) if found[2] else number
+    except OverflowError:
+        raise OptionError(f"{shortened(text)} is too long") from None
 
 
 def _checked_rows(rows: object) -> int:

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from tamis.broker import open as open_broker
+from tamis.broker.arguments import check_synchronous
+from tamis.earlier.history import History, read_age
 from tamis.errors import FileError, OptionError, SchemaError, did_you_mean, shortened
 from tamis.language.schema import Schema
 from tamis.service.config import Limits, LogLevel, ServiceConfig, TenantConfig, TokensWanted
@@ -180,4 +182,18 @@ def _broker_options(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in given:
         if name not in known:
             raise OptionError(f"[broker] has no {name!r}; there are: {', '.join(known)}")
-    return dict(given)
+    found = dict(given)
+    if "history" in found:
+        found["history"] = _history(_table(given, "history"))
+    if "synchronous" in found:
+        check_synchronous(found["synchronous"])
+    return found
+
+
+def _history(given: Mapping[str, Any]) -> History:
+    known = [each.name for each in fields(History)]
+    for name in given:
+        if name not in known:
+            raise OptionError(f"[broker.history] has no {name!r}; there are: {', '.join(known)}")
+    age = given.get("age")
+    return History(**{**given, "age": read_age(age) if isinstance(age, str) else age})
