@@ -39,6 +39,8 @@ class Event:
     """Its history, if the broker has one."""
     published: int = 0
     """Milliseconds since the start of the clock."""
+    is_over: bool = False
+    """Whether its validity ended before it was stored, as on a slow machine: then nobody is told."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Version:
     next_done: int = NEVER
 
     def wants(self, event: Event) -> bool:
-        if self.state is None or self.state.paused or self.run > event.run + 1:
+        if self.state is None or self.state.paused or event.is_over or self.run > event.run + 1:
             return False
         if "history" in self.state.text:
             return matches(self.state.text, event.event, event.earlier)
@@ -168,20 +170,21 @@ class History:
         """What was acknowledged is stored, and of the other calls all or nothing."""
         stored = _stored(folder)
         assert list(stored) == list(range(1, len(stored) + 1))
-        numbers = {event["id"]: sequence for sequence, (event, _) in stored.items()}
+        numbers = {event["id"]: sequence for sequence, (event, *_) in stored.items()}
         assert len(numbers) == len(stored)
         for position, call, *words in begun.values():
             if call == "publish" and any(event["id"] in numbers for event in words[0]):
                 for event in words[0]:
                     self.events[numbers[event["id"]]] = Event(event, words[1], self.run, position, self.position)
         assert sorted(self.events) == list(stored)
-        for sequence, (event, published) in stored.items():
+        for sequence, (event, published, is_over) in stored.items():
             assert self.events[sequence].event == event
             if self.retained is not None and sequence > self.placed:
                 self.placed = sequence
                 self.events[sequence].earlier = self.retained.before(event)
                 self.retained.add(event)
             self.events[sequence].published = published
+            self.events[sequence].is_over = is_over
 
     def _settle_subscriptions(self, begun: dict[int, list[Any]], broker: Broker) -> None:
         """Each subscription is as the last call left it, also if that one was not acknowledged."""
@@ -244,11 +247,15 @@ def _after(call: str, state: State | None, text: str = "") -> State | None:
     return State(state.text, call == "pause")
 
 
-def _stored(folder: Path) -> dict[int, tuple[dict[str, Any], int]]:
-    """The events in the tables, with the moments at which they were published."""
+def _stored(folder: Path) -> dict[int, tuple[dict[str, Any], int, bool]]:
+    """The events in the tables, with the moments at which they were published, and whether they were over then."""
     connection = sqlite3.connect(folder / "broker.sqlite")
     try:
-        rows = connection.execute("SELECT sequence, event, published FROM events ORDER BY sequence").fetchall()
+        sql = "SELECT sequence, event, published, coalesce(valid_until <= published, 0) FROM events ORDER BY sequence"
+        rows = connection.execute(sql).fetchall()
     finally:
         connection.close()
-    return {sequence: (json.loads(text), published // 1000 - _START) for sequence, text, published in rows}
+    return {
+        sequence: (json.loads(text), published // 1000 - _START, bool(is_over))
+        for sequence, text, published, is_over in rows
+    }
