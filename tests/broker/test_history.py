@@ -179,6 +179,21 @@ def test_what_is_not_stored_leaves_no_trace(tmp_path: Path) -> None:
         assert broker.stats()["last_event"] == 3
 
 
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_publishing_nothing_new_after_a_change_of_subscriptions(is_removed: bool) -> None:
+    """A retry or an empty list gives the matcher nothing to match. It must not wait for a version that nobody takes."""
+    with opened(":memory:", ROWS) as broker:
+        broker.subscribe("ann", "lowest", LOWEST)
+        first = broker.publish({"price": 3}, key="once")
+        broker.subscribe("ann", "lower", f"{LOWEST} OR price < 0")
+        if is_removed:
+            broker.unsubscribe("ann", "lower")
+        assert broker.publish({"price": 3}, key="once").sequence == first.sequence
+        assert broker.publish_many([]) == []
+        found = names(broker.publish({"price": 2}).matches)
+    assert found == ({"lowest"} if is_removed else {"lowest", "lower"})
+
+
 def test_a_refused_event_takes_back_no_other_event_of_its_commit() -> None:
     """Calls share commits. One of them is refused, again and again."""
     with opened(":memory:", tamis.History(rows=1000)) as broker:

@@ -171,6 +171,7 @@ class HistoryMatching(HistoryChanges):
             if changes & 1:
                 time.sleep(0)  # The thread that changes goes on.
                 continue
+            self._changes_of_version = changes  # Without any event to match, no version is taken.
             found = match()
             if changes == self._changes_of_version and table is self._table:
                 return found, always

@@ -89,8 +89,6 @@ class HistoryStore(HistoryMatching):
     def _candidates(self, events: Sequence[FlatEvent], idle: Sequence[bool]) -> dict[int, _Candidates]:
         """By row: the slots whose constant part an event satisfies."""
         rows = [row for row in range(len(events)) if not idle[row]]
-        if not rows:
-            self._took_version()  # Nothing is matched, so any version will do.
         if len(rows) < _FEW_EVENTS:
             return {row: self._found(events[row]) for row in rows}
         given = [events[row] for row in rows]
