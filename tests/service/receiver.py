@@ -33,7 +33,7 @@ class Delivery(NamedTuple):
         signed = f"{self.headers['webhook-id']}.{self.headers['webhook-timestamp']}.".encode() + self.body
         key = base64.b64decode(secret.removeprefix("whsec_"))
         expected = "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
-        return hmac.compare_digest(expected, self.headers["webhook-signature"])
+        return any(hmac.compare_digest(expected, each) for each in self.headers["webhook-signature"].split())
 
 
 class Reply(NamedTuple):

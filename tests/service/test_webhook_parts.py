@@ -7,6 +7,7 @@ import base64
 import hmac
 import ipaddress
 import socket
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def test_a_signature_depends_on_all_that_it_signs() -> None:
     secret = new_secret()
     key = base64.b64decode(secret.removeprefix("whsec_"))
     expected = base64.b64encode(hmac.digest(key, b"m1.7.body", "sha256")).decode()
-    found = dict(signature_headers(secret, "m1", 7, b"body"))
+    found = dict(signature_headers((secret,), "m1", 7, b"body"))
     assert found == {"webhook-id": "m1", "webhook-timestamp": "7", "webhook-signature": f"v1,{expected}"}
     others = [
         (new_secret(), "m1", 7, b"body"),
@@ -94,7 +95,8 @@ def test_a_signature_depends_on_all_that_it_signs() -> None:
         (secret, "m1", 7, b"b"),
     ]
     for each in others:
-        assert dict(signature_headers(*each))["webhook-signature"] != found["webhook-signature"]
+        other, *words = each
+        assert dict(signature_headers((other,), *words))["webhook-signature"] != found["webhook-signature"]
 
 
 @pytest.mark.parametrize("secret", ["", "whsec_", "whsec_AAAA", "whsec_!!!!", "A" * 40, 7, "whsec_" + "A" * 400])
@@ -158,6 +160,44 @@ def test_the_store_keeps_everything(tmp_path: Path) -> None:
     store.update(webhook)  # It comes too late, and brings nothing back.
     assert store.all() == []
     store.close()
+
+
+def test_a_webhook_has_two_secrets_for_a_time() -> None:
+    webhook = Webhook("ann", "wh_1", "https://x.example/", "first")
+    assert webhook.secrets(100.0) == ("first",)
+    webhook.rotate("second", 100.0, 10.0)
+    assert webhook.secrets(109.0) == ("second", "first")
+    assert webhook.secrets(110.0) == ("second",)
+    webhook.rotate("third", 105.0, 10.0)
+    assert webhook.secrets(106.0) == ("third", "second")
+    assert "second" not in repr(webhook)
+
+
+FIRST_TABLES = """
+CREATE TABLE webhooks (
+    subscriber TEXT PRIMARY KEY, id TEXT NOT NULL, url TEXT NOT NULL, secret TEXT NOT NULL, batch INTEGER NOT NULL,
+    state TEXT NOT NULL, reason TEXT NOT NULL, tries INTEGER NOT NULL, next_try REAL NOT NULL, retrying TEXT,
+    batch_last INTEGER NOT NULL, failures INTEGER NOT NULL, missed INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE dead_letters (
+    subscriber TEXT NOT NULL REFERENCES webhooks ON DELETE CASCADE, sequence INTEGER NOT NULL, note TEXT NOT NULL,
+    tries INTEGER NOT NULL, reason TEXT NOT NULL, moment REAL NOT NULL, replaying INTEGER NOT NULL,
+    PRIMARY KEY (subscriber, sequence)
+) WITHOUT ROWID;
+INSERT INTO webhooks VALUES ('ann', 'wh_1', 'https://x.example/', 'whsec_A', 7, 'paused', '', 0, 0, NULL, 0, 1, 2);
+PRAGMA user_version = 1;
+"""
+
+
+def test_the_first_tables_are_brought_up_to_date(tmp_path: Path) -> None:
+    tables = sqlite3.connect(tmp_path / FILE)
+    tables.executescript(FIRST_TABLES)
+    tables.close()
+    expected = Webhook("ann", "wh_1", "https://x.example/", "whsec_A", 7, "paused", failures=1, missed=2)
+    for _ in range(2):
+        store = Store(tmp_path)
+        assert store.all() == [expected]
+        store.close()
 
 
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:

@@ -70,6 +70,14 @@ class Hooked:
             pause.wait(0.02)
         raise AssertionError(f"{found} does not become {wanted}")
 
+    def wait_until_all_is_acknowledged(self) -> None:
+        pause = threading.Event()
+        for _ in range(PATIENCE * 50):
+            if self.server.notes(self.name) == []:
+                return
+            pause.wait(0.02)
+        raise AssertionError("some notes are never acknowledged")
+
     def post(self, path: str, body: Any = None) -> Any:
         answer = self.server.client.post(f"{self.path}/{path}", json=body)
         assert answer.status_code == 200, answer.text
@@ -106,13 +114,7 @@ def test_what_is_delivered_is_acknowledged(server: Server) -> None:
         hooked = Hooked(server, "acknowledged", receiver.url())
         hooked.publish(1, 2, 3)
         receiver.wait_for_note(3)
-        left: list[Any] = [None]
-        for _ in range(PATIENCE * 50):
-            left = server.client.get("/v1/subscribers/acknowledged/notifications").json()["notifications"]
-            if not left:
-                break
-            threading.Event().wait(0.02)
-        assert left == []
+        hooked.wait_until_all_is_acknowledged()
 
 
 def test_a_failed_message_is_repeated_as_it_was(server: Server) -> None:
@@ -233,12 +235,97 @@ def test_a_webhook_is_changed_listed_and_removed(server: Server) -> None:
         listed = server.client.get("/v1/webhooks", params={"after": "change", "limit": 1}).json()
         assert [each["url"] for each in listed["webhooks"]] == [second.url()]
         assert listed["next"] == "changed"
-        assert "secret" not in server.client.get("/v1/webhooks").text
+        assert hooked.secret not in server.client.get("/v1/webhooks").text
         assert "secret" not in hooked.shown()
         assert server.client.delete(hooked.path).status_code == 204
         assert server.client.get(hooked.path).status_code == 404
         hooked.publish(3)
         assert 3 not in numbers_in(second.deliveries)
+
+
+def test_a_rotated_secret_signs_beside_the_old_one_for_a_time(server: Server) -> None:
+    with receiving() as receiver:
+        hooked = Hooked(server, "rotated", receiver.url())
+        assert hooked.shown()["old_secret_until"] is None
+        answer = hooked.post("rotate")
+        new = answer["secret"]
+        assert new != hooked.secret
+        assert answer["old_secret_until"] is not None
+        assert "secret" not in hooked.shown()
+        hooked.publish(1)
+        message = receiver.wait_for_note(1)[-1]
+        assert message.is_signed(hooked.secret)
+        assert message.is_signed(new)
+        assert len(message.headers["webhook-signature"].split()) == 2
+        # A second rotation ends the first one. Without an overlap, only the new secret is left.
+        third = hooked.post("rotate", {"overlap": 0})
+        assert third["old_secret_until"] is None
+        hooked.publish(2)
+        message = receiver.wait_for_note(2)[-1]
+        assert message.is_signed(third["secret"])
+        assert not message.is_signed(new)
+        assert not message.is_signed(hooked.secret)
+        given = "whsec_" + "B" * 40
+        assert hooked.post("rotate", {"secret": given, "overlap": 3600})["secret"] == given
+
+
+def test_a_secret_that_is_put_replaces_the_others_at_once(server: Server) -> None:
+    with receiving() as receiver:
+        hooked = Hooked(server, "put-secret", receiver.url())
+        hooked.post("rotate")
+        given = "whsec_" + "C" * 40
+        assert server.client.put(hooked.path, json={"secret": given}).json()["old_secret_until"] is None
+        hooked.publish(1)
+        (message,) = receiver.wait_for_note(1)
+        assert message.is_signed(given)
+        assert len(message.headers["webhook-signature"].split()) == 1
+
+
+def test_wrong_rotations_are_refused(server: Server) -> None:
+    client = server.client
+    assert client.post("/v1/subscribers/nobody/webhook/rotate").status_code == 404
+    with receiving() as receiver:
+        hooked = Hooked(server, "unrotated", receiver.url())
+        for body, words in [
+            ({"overlap": -1}, "`overlap` must be a number of seconds"),
+            ({"overlap": "1"}, "`overlap` must be a number of seconds"),
+            ({"overlap": True}, "`overlap` must be a number of seconds"),
+            ({"overlap": 10**9}, "`overlap` must be a number of seconds"),
+            ({"secret": "short"}, "`secret` must be"),
+            ({"secrets": 1}, "no field"),
+        ]:
+            answer = client.post(f"{hooked.path}/rotate", json=body)
+            assert answer.status_code == 422, body
+            assert words in answer.json()["detail"]
+        hooked.publish(1)
+        assert receiver.wait_for_note(1)[-1].is_signed(hooked.secret)
+
+
+def test_metrics_count_what_became_of_messages(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path / "served", "--config", settings_file(tmp_path)) as server,
+        receiving(lambda delivery, _: Reply(500) if 1 in delivery.sequences else Reply()) as receiver,
+    ):
+        hooked = Hooked(server, "metered", receiver.url(), batch=1)
+        hooked.publish(1, 2, 3)
+        receiver.wait_for_note(3)
+        hooked.wait_until_all_is_acknowledged()
+        hooked.post("pause")
+        found = server.client.get("/v1/figures").json()["webhooks"]
+        assert found == {
+            "deliveries": 2, "notes": 2, "failures": 3, "dead": 1,
+            "states": {"active": 0, "paused": 1, "disabled": 0}, "dead_letters": 1,
+        }  # fmt: skip
+        text = server.client.get("/metrics").text
+        for line in (
+            'tamis_webhook_deliveries_total{tenant="default"} 2',
+            'tamis_webhook_failures_total{tenant="default"} 3',
+            'tamis_webhook_dead_letters_total{tenant="default"} 1',
+            'tamis_webhook_dead_letters{tenant="default"} 1',
+            'tamis_webhook_seconds_count{tenant="default"} 5',
+            'tamis_webhooks{tenant="default",state="paused"} 1',
+        ):
+            assert line in text
 
 
 def test_wrong_webhooks_are_refused(server: Server) -> None:

@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar
 from tamis.broker import Broker
 from tamis.errors import UnknownIdError
 from tamis.service.hub import Hub
-from tamis.service.metrics import TenantMetrics
+from tamis.service.metrics import TenantMetrics, WebhookMetrics
 from tamis.service.records import subscriber_record
+from tamis.service.webhooks.webhooks import Webhooks
 
 SHOWN = 10
 """Subscriptions and subscribers in lists of the most extreme ones."""
@@ -45,10 +46,11 @@ class _Slow(Generic[T]):
 class Figures:
     """Figures of one tenant. Its calls run in threads."""
 
-    def __init__(self, tenant: str, metrics: TenantMetrics, hub: Hub) -> None:
+    def __init__(self, tenant: str, metrics: TenantMetrics, hub: Hub, webhooks: Webhooks) -> None:
         self._tenant = tenant
         self._metrics = metrics
         self._hub = hub
+        self._webhooks = _Slow(lambda broker: webhooks.figures(), 2)
         self._costs: dict[int, float] = {}
         self._counts = _Slow(lambda broker: broker.counts(), 2)
         self._depths = _Slow(lambda broker: broker.deepest(SHOWN), 2)
@@ -82,6 +84,7 @@ class Figures:
             "problem": brief["problem"],
             "waiting": waiting,
             "streams": metrics.streams,
+            "webhooks": {**_counts(metrics.webhooks), **self._webhooks.get(broker)},
             "deepest": [subscriber_record(each) for each in deepest],
             "hottest": [{**_named(broker, number), "matches": count} for number, count in self._hub.hottest(SHOWN)],
             "slowest": [{**_named(broker, number), "nanoseconds": cost} for number, cost in self._slowest.get(broker)],
@@ -93,6 +96,10 @@ class Figures:
         known.update(broker.costs(_SAMPLE, seed=int(time.time())))
         self._costs = dict(sorted(known.items(), key=lambda pair: -pair[1])[:SHOWN])
         return list(self._costs.items())
+
+
+def _counts(found: WebhookMetrics) -> dict[str, int]:
+    return {"deliveries": found.deliveries, "notes": found.notes, "failures": found.failures, "dead": found.dead}
 
 
 def _named(broker: Broker, number: int) -> dict[str, str]:

@@ -36,6 +36,31 @@ class Histogram:
         return {"le": list(self.bounds), "counts": list(self.counts), "sum": self.sum, "count": self.count}
 
 
+class WebhookMetrics:
+    """What became of the messages of the webhooks of one tenant."""
+
+    def __init__(self) -> None:
+        self.deliveries = 0
+        """Messages that receivers have taken."""
+        self.notes = 0
+        """Their notes."""
+        self.failures = 0
+        """Tries that failed."""
+        self.dead = 0
+        """Notes that became dead letters."""
+        self.seconds = Histogram()
+        """For each try."""
+
+    def tried(self, delivered: bool, notes: int, seconds: float) -> None:
+        """Count a try to send a message."""
+        self.seconds.add(seconds)
+        if delivered:
+            self.deliveries += 1
+            self.notes += notes
+        else:
+            self.failures += 1
+
+
 class TenantMetrics:
     """What happened to one tenant since the service started."""
 
@@ -52,6 +77,7 @@ class TenantMetrics:
         """For each call that publishes, one event or a block of lines: until it is on disk."""
         self.streams = 0
         """Streams that are open."""
+        self.webhooks = WebhookMetrics()
 
     def published(self, events: int, matches: int, seconds: float) -> None:
         self.events += events
@@ -96,17 +122,29 @@ def add_tenant(page: Page, tenant: str, found: TenantMetrics, figures: Mapping[s
         ("tamis_refused_total", "Requests that were refused beyond a rate.", found.refused),
     ):
         page.add(name, "counter", help, value, own)
+    hooks = found.webhooks
+    for name, help, value in (
+        ("tamis_webhook_deliveries_total", "Messages that receivers of webhooks have taken.", hooks.deliveries),
+        ("tamis_webhook_notes_total", "Notes that receivers of webhooks have taken.", hooks.notes),
+        ("tamis_webhook_failures_total", "Tries to send a message that failed.", hooks.failures),
+        ("tamis_webhook_dead_letters_total", "Notes that became dead letters.", hooks.dead),
+    ):
+        page.add(name, "counter", help, value, own)
     for (method, route, status), count in sorted(found.requests.items()):
         labels = {**own, "method": method, "route": route, "status": str(status)}
         page.add("tamis_requests_total", "counter", "Requests.", count, labels)
     page.add_histogram("tamis_request_seconds", "Time of requests, without streams.", found.request_seconds, own)
     page.add_histogram("tamis_publish_seconds", "Time until events were safe on disk.", found.publish_seconds, own)
+    page.add_histogram("tamis_webhook_seconds", "Time of tries to send a message to a receiver.", hooks.seconds, own)
+    for state, count in figures["webhooks"]["states"].items():
+        page.add("tamis_webhooks", "gauge", "Webhooks, by their state.", count, {**own, "state": state})
     for name, help, value in (
         ("tamis_subscriptions", "Subscriptions.", figures["subscriptions"]),
         ("tamis_subscribers", "Subscribers.", figures["subscribers"]),
         ("tamis_stored_events", "Events in the tables.", figures["stored_events"]),
         ("tamis_waiting_notes", "Notes that were not acknowledged.", figures["waiting"]),
         ("tamis_streams", "Open streams and requests that wait for notes.", figures["streams"]),
+        ("tamis_webhook_dead_letters", "Dead letters that are kept.", figures["webhooks"]["dead_letters"]),
         ("tamis_index_bytes", "Memory of the index.", figures["index_bytes"]),
         ("tamis_problem", "1 if work in the background has failed.", figures["problem"] is not None),
     ):

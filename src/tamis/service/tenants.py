@@ -78,8 +78,8 @@ class Tenant:
         self._lane = Lane(self._threads)
         self.hub = Hub(self.broker, self._number_of, self._loop)
         self.publisher = SinglePublisher(self.work)
-        self.figures = Figures(self.name, self.metrics, self.hub)
         self.webhooks = Webhooks(self, sender, stopping)
+        self.figures = Figures(self.name, self.metrics, self.hub, self.webhooks)
 
     async def _number_of(self, subscriber: str) -> int:
         return await self.work(lambda broker: broker.subscriber(subscriber).number)

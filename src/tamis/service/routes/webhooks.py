@@ -48,7 +48,9 @@ _STATE = form(
     failures=NUMBER,
     missed=NUMBER,
     dead_letters=NUMBER,
+    old_secret_until=MOMENT,
 )
+_WITH_SECRET = {**_STATE, "properties": {**_STATE["properties"], "secret": TEXT}}
 _LETTER = form(sequence=NUMBER, tries=NUMBER, reason=TEXT, moment=MOMENT, replaying=TRUTH, note=NOTE)
 _CHOICE: dict[str, Any] = {"body": may_have(sequences=list_of(NUMBER)), "example": {"sequences": [1]}, "needs": _NEEDS}
 _WEBHOOK = "/subscribers/{subscriber:name}/webhook"
@@ -58,7 +60,7 @@ _LETTERS = f"{_WEBHOOK}/dead-letters"
 @router.put(
     _WEBHOOK,
     **documented(
-        {**_STATE, "properties": {**_STATE["properties"], "secret": TEXT}},
+        _WITH_SECRET,
         body=may_have(url=TEXT, secret=TEXT, batch=NUMBER),
         example={"url": "https://example.com/notes", "batch": 50},
         needs=_NEEDS,
@@ -86,6 +88,27 @@ async def delete_webhook(visit: SubscribeVisit, subscriber: SubscriberName) -> R
     """Remove a webhook and its dead letters. The notes stay."""
     await visit.tenant.webhooks.remove(subscriber)
     return Response(status_code=204)
+
+
+@router.post(
+    f"{_WEBHOOK}/rotate",
+    **documented(
+        _WITH_SECRET,
+        body=may_have(secret=TEXT, overlap={"type": "number"}),
+        example={"overlap": 3600},
+        needs=_NEEDS,
+    ),
+)
+async def rotate_secret(request: Request, visit: SubscribeVisit, subscriber: SubscriberName) -> Response:
+    """Take a new secret: the one that is given, or a new one. No other answer has it.
+
+    For `overlap` seconds (one day, if nothing is given), messages have two signatures: of the new and of the old secret.
+    """
+    raw = await whole_body(request, visit.tenant.limits)
+    body = read_object(raw, "a rotation", visit.tenant.limits.depth) if raw.strip() else {}
+    checked_fields(body, "a rotation", ("secret", "overlap"))
+    found = await visit.tenant.webhooks.rotate(subscriber, body.get("secret"), body.get("overlap"))
+    return json_answer(_shown(found))
 
 
 @router.post(f"{_WEBHOOK}/pause", **documented(_STATE, needs=_NEEDS))
@@ -162,7 +185,8 @@ def _letter(letter: DeadLetter) -> dict[str, Any]:
 
 
 def _shown(webhook: dict[str, Any]) -> dict[str, Any]:
-    return {**webhook, "next_try": _moment(webhook["next_try"])}
+    moments = {name: _moment(webhook[name]) for name in ("next_try", "old_secret_until")}
+    return {**webhook, **moments}
 
 
 def _moment(seconds: float | None) -> str | None:

@@ -89,7 +89,9 @@ class Courier:
                         webhook.retrying = None  # Somebody else has acknowledged the notes of the batch.
                         continue
                     message, body = batch.message(webhook.id), batch.body(webhook.subscriber)
-                    outcome = await post.sender.send(channel, webhook.url, webhook.secret, message, body)
+                    began = time.perf_counter()
+                    outcome = await post.sender.send(channel, webhook.url, webhook.secrets(time.time()), message, body)
+                    post.tenant.metrics.webhooks.tried(outcome.delivered, len(batch.notes), time.perf_counter() - began)
                     async with self._recording:
                         await (self._delivered(batch) if outcome.delivered else self._failed(batch, outcome))
         finally:
@@ -146,6 +148,7 @@ class Courier:
             self._position = batch.last
             post.acknowledge_soon(webhook.subscriber, batch.last)
             await post.acknowledge_now()
+        post.tenant.metrics.webhooks.dead += len(letters) if batch.kind == "notes" else 0
         webhook.become(after)  # Only now, so that nobody is told of what is not on disk.
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urljoin
 
@@ -44,11 +45,11 @@ class Sender:
         """A connection for one webhook."""
         return Channel(self.networks, self.security)
 
-    async def send(self, channel: Channel, url: str, secret: str, message: str, body: bytes) -> Outcome:
-        """Send a body once. It never raises an error for what a receiver does."""
+    async def send(self, channel: Channel, url: str, shared: Sequence[str], message: str, body: bytes) -> Outcome:
+        """Send a body once, signed with each of the `shared` secrets. It never raises an error for what a receiver does."""
         try:
             async with asyncio.timeout(self.settings.timeout):
-                answer = await self._followed(channel, read_url(url), secret, message, body)
+                answer = await self._followed(channel, read_url(url), shared, message, body)
         except TimeoutError:
             channel.close()
             return Outcome(False, f"no answer within {self.settings.timeout:g} seconds")
@@ -64,11 +65,13 @@ class Sender:
             return Outcome(False, f"no connection: {error.strerror or error}")
         return _outcome(answer)
 
-    async def _followed(self, channel: Channel, target: Target, secret: str, message: str, body: bytes) -> Answer:
+    async def _followed(
+        self, channel: Channel, target: Target, shared: Sequence[str], message: str, body: bytes
+    ) -> Answer:
         headers = [
             ("user-agent", f"tamis/{__version__}"),
             ("content-type", "application/json"),
-            *signature_headers(secret, message, int(time.time()), body),
+            *signature_headers(shared, message, int(time.time()), body),
         ]
         answer = await channel.post(target, headers, body)
         for _ in range(_REDIRECTS):

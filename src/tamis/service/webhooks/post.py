@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from tamis.broker import Broker
 from tamis.errors import BrokerError, UnknownIdError
 from tamis.service.hub import Hub
+from tamis.service.metrics import TenantMetrics
 from tamis.service.webhooks.delivery import Sender
 from tamis.service.webhooks.record import Webhook
 from tamis.service.webhooks.store import Store
@@ -25,6 +26,8 @@ class Home(Protocol):
     def folder(self) -> Path: ...
     @property
     def hub(self) -> Hub: ...
+    @property
+    def metrics(self) -> TenantMetrics: ...
     async def work(self, call: Callable[[Broker], T]) -> T: ...
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from tamis.service.note_pages import NoteText
 
 State = Literal["active", "paused", "disabled"]
 """``paused`` by a user, ``disabled`` by the service after too many failures."""
+STATES: tuple[State, ...] = get_args(State)
 Kind = Literal["notes", "replay"]
 """New notes, or dead letters that are sent again."""
 
@@ -43,6 +45,19 @@ class Webhook:
     """Batches in a row that became dead letters."""
     missed: int = 0
     """Notes that were dropped by retention before they were sent."""
+    old_secret: str = field(default="", repr=False)
+    """The secret before the last rotation."""
+    old_until: float = 0.0
+    """Until then, messages are signed with the old secret, too. In seconds since 1970."""
+
+    def secrets(self, now: float) -> tuple[str, ...]:
+        """The secrets that sign a message: the new one, and the old one for a time after a rotation."""
+        return (self.secret, self.old_secret) if self.old_secret and now < self.old_until else (self.secret,)
+
+    def rotate(self, secret: str, now: float, overlap: float) -> None:
+        """Take a new secret. The old one is valid for `overlap` seconds more."""
+        self.old_secret, self.old_until = (self.secret, now + overlap) if overlap else ("", 0.0)
+        self.secret = secret
 
     def settle(self) -> bool:
         """Forget the failures of a batch that was delivered. Returns whether there were any."""
@@ -73,6 +88,7 @@ class Webhook:
             "failures": self.failures,
             "missed": self.missed,
             "dead_letters": dead_letters,
+            "old_secret_until": self.old_until if self.old_until > time.time() else None,
         }
 
 

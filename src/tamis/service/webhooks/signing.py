@@ -2,7 +2,7 @@
 
 webhook-id          the name of the message; a repeated message has the same name
 webhook-timestamp   when it was sent, in seconds since 1970
-webhook-signature   "v1," and the HMAC-SHA256 of "id.timestamp.body" in base 64
+webhook-signature   "v1," and the HMAC-SHA256 of "id.timestamp.body" in base 64; with two secrets, two of them and a space
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import base64
 import binascii
 import hmac
 import secrets
+from collections.abc import Sequence
 
 from tamis.errors import OptionError
 
@@ -41,11 +42,12 @@ def checked_secret(given: object) -> str:
     raise OptionError(f"`secret` must be {PREFIX!r} and {_FEWEST} to {_MOST} bytes in base 64. Hint: leave it out")
 
 
-def signature_headers(secret: str, message: str, seconds: int, body: bytes) -> list[tuple[str, str]]:
-    """The headers that prove who sent a body, and when."""
+def signature_headers(shared: Sequence[str], message: str, seconds: int, body: bytes) -> list[tuple[str, str]]:
+    """The headers that prove who sent a body, and when. A receiver that knows one of the secrets can check them."""
     signed = f"{message}.{seconds}.".encode() + body
-    digest = base64.b64encode(hmac.digest(_key(secret), signed, "sha256")).decode()
-    return [("webhook-id", message), ("webhook-timestamp", str(seconds)), ("webhook-signature", f"v1,{digest}")]
+    digests = [base64.b64encode(hmac.digest(_key(each), signed, "sha256")).decode() for each in shared]
+    signatures = " ".join(f"v1,{digest}" for digest in digests)
+    return [("webhook-id", message), ("webhook-timestamp", str(seconds)), ("webhook-signature", signatures)]
 
 
 def _key(secret: str) -> bytes:

@@ -14,13 +14,14 @@ from tamis.errors import BrokerError
 from tamis.service.webhooks.record import DeadLetter, Webhook
 
 FILE = "webhooks.sqlite"
-_VERSION = 1
+_VERSION = 2
 
 _TABLES = """
 CREATE TABLE webhooks (
     subscriber TEXT PRIMARY KEY, id TEXT NOT NULL, url TEXT NOT NULL, secret TEXT NOT NULL, batch INTEGER NOT NULL,
     state TEXT NOT NULL, reason TEXT NOT NULL, tries INTEGER NOT NULL, next_try REAL NOT NULL, retrying TEXT,
-    batch_last INTEGER NOT NULL, failures INTEGER NOT NULL, missed INTEGER NOT NULL
+    batch_last INTEGER NOT NULL, failures INTEGER NOT NULL, missed INTEGER NOT NULL,
+    old_secret TEXT NOT NULL DEFAULT '', old_until REAL NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE dead_letters (
     subscriber TEXT NOT NULL REFERENCES webhooks ON DELETE CASCADE, sequence INTEGER NOT NULL, note TEXT NOT NULL,
@@ -28,6 +29,11 @@ CREATE TABLE dead_letters (
     PRIMARY KEY (subscriber, sequence)
 ) WITHOUT ROWID;
 """
+_SECOND = """
+ALTER TABLE webhooks ADD COLUMN old_secret TEXT NOT NULL DEFAULT '';
+ALTER TABLE webhooks ADD COLUMN old_until REAL NOT NULL DEFAULT 0;
+"""
+"""What brings tables of the first version up to date."""
 _COLUMNS = ", ".join(each.name for each in fields(Webhook))
 _PLACES = ", ".join("?" for _ in fields(Webhook))
 _CHANGES = ", ".join(f"{each.name} = ?" for each in fields(Webhook))
@@ -55,8 +61,9 @@ class Store:
             self._tables.execute("PRAGMA synchronous = FULL")
             self._tables.execute("PRAGMA foreign_keys = ON")
             version = self._tables.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                self._tables.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT;")
+            if version in (0, 1):
+                change = _SECOND if version else _TABLES
+                self._tables.executescript(f"BEGIN; {change} PRAGMA user_version = {_VERSION}; COMMIT;")
             elif version != _VERSION:
                 raise BrokerError(f"{self._path} is of a newer version of Tamis. Hint: use that version")
 
@@ -112,6 +119,10 @@ class Store:
     def count_dead_letters(self, subscriber: str) -> int:
         with self._reading() as tables:
             return _count(tables, subscriber)
+
+    def count_all_dead_letters(self) -> int:
+        with self._reading() as tables:
+            return int(tables.execute("SELECT count(*) FROM dead_letters").fetchone()[0])
 
     def replay(self, subscriber: str, sequences: Sequence[int] | None) -> int:
         """Have dead letters sent again: some, or all. Returns how many."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from tamis.errors import BrokerError, OptionError, UnknownIdError
+from tamis.errors import BrokerError, OptionError, UnknownIdError, shortened
 from tamis.service.problems import ProblemError
 from tamis.service.webhooks.addresses import ForbiddenError, read_url
 from tamis.service.webhooks.courier import Courier
 from tamis.service.webhooks.delivery import Sender
 from tamis.service.webhooks.post import Home, Post
-from tamis.service.webhooks.record import MOST_IN_BATCH, DeadLetter, Webhook
+from tamis.service.webhooks.record import MOST_IN_BATCH, STATES, DeadLetter, Webhook
 from tamis.service.webhooks.signing import checked_secret, new_secret
 from tamis.service.webhooks.store import Store
 
@@ -24,6 +27,8 @@ _PATIENCE = 5.0
 """Seconds that batches under way get when the service ends."""
 _LOOK_UP = 3.0
 """Seconds to look up the host of a new webhook, so that a forbidden address is an error at once."""
+_OVERLAP, _MOST_OVERLAP = 24 * 60 * 60, 30 * 24 * 60 * 60
+"""Seconds for which an old secret stays valid after a rotation: unless a user says another number, and at most."""
 
 
 class Webhooks:
@@ -131,9 +136,12 @@ class Webhooks:
     async def _write(self, webhook: Webhook) -> None:
         """Store a webhook that was changed, and let it begin again. The caller holds the lock."""
         await self._stop(webhook.subscriber)
-        await self._tenant.work(lambda _: self._post.store.put(webhook))
-        self._webhooks[webhook.subscriber] = webhook
-        self._start(webhook)
+        try:
+            await self._tenant.work(lambda _: self._post.store.put(webhook))
+            self._webhooks[webhook.subscriber] = webhook
+        finally:  # If it cannot be stored, the webhook goes on as it was.
+            if webhook.subscriber in self._webhooks:
+                self._start(self._webhooks[webhook.subscriber])
 
     async def pause(self, subscriber: str) -> None:
         """Send nothing until `resume`. The notes wait."""
@@ -141,8 +149,7 @@ class Webhooks:
         async with self._changing:
             webhook = await self._get(subscriber)
             await self._stop(subscriber)
-            webhook.state = "paused"
-            await self._write(webhook)
+            await self._write(replace(webhook, state="paused"))
 
     async def resume(self, subscriber: str) -> None:
         """Begin again at once, with all tries."""
@@ -150,9 +157,29 @@ class Webhooks:
         async with self._changing:
             webhook = await self._get(subscriber)
             await self._stop(subscriber)
-            webhook.state, webhook.reason = "active", ""
-            webhook.tries, webhook.failures, webhook.next_try = 0, 0, 0.0
-            await self._write(webhook)
+            await self._write(replace(webhook, state="active", reason="", tries=0, failures=0, next_try=0.0))
+
+    async def rotate(self, subscriber: str, secret: object, overlap: object) -> dict[str, Any]:
+        """Take a new secret. For `overlap` seconds, the old one signs messages, too. Returns the webhook with the new secret.
+
+        Raises
+        ------
+        OptionError
+        """
+        new = new_secret() if secret is None else checked_secret(secret)
+        seconds = _OVERLAP if overlap is None else overlap
+        if type(seconds) not in (int, float) or not 0 <= seconds <= _MOST_OVERLAP:  # type: ignore[operator]
+            raise OptionError(
+                f"`overlap` must be a number of seconds from 0 to {_MOST_OVERLAP:,}, not {shortened(overlap)}"
+            )
+        await self._get(subscriber)
+        async with self._changing:
+            webhook = await self._get(subscriber)
+            await self._stop(subscriber)
+            after = replace(webhook)
+            after.rotate(new, time.time(), float(seconds))  # type: ignore[arg-type]
+            await self._write(after)
+        return {**await self.shown(subscriber), "secret": new}
 
     async def remove(self, subscriber: str) -> None:
         """Remove a webhook and its dead letters. The notes stay."""
@@ -180,6 +207,12 @@ class Webhooks:
         counts = await self._tenant.work(lambda _: list(map(self._post.store.count_dead_letters, names)))
         pairs = zip(names, counts, strict=True)
         return [self._webhooks[name].shown(count) for name, count in pairs if name in self._webhooks]
+
+    def figures(self) -> dict[str, Any]:
+        """How many webhooks there are in each state, and their dead letters. It runs in a thread."""
+        found = Counter(each.state for each in list(self._webhooks.values()))
+        letters = self._post.store.count_all_dead_letters() if self._opened.is_set() else 0
+        return {"states": {state: found[state] for state in STATES}, "dead_letters": letters}
 
     async def dead_letters(self, subscriber: str, after: int, limit: int) -> list[DeadLetter]:
         """Notes that could not be delivered."""
@@ -210,12 +243,13 @@ def _changed(old: Webhook | None, subscriber: str, url: object, secret: object, 
     found = Webhook(subscriber, identifier, old.url if old else "", old.secret if old else new_secret())
     if old is not None:
         found.batch, found.state, found.missed = old.batch, old.state, old.missed
+        found.old_secret, found.old_until = old.old_secret, old.old_until
     if url is not None:
         found.url = read_url(url).url
         if found.state == "disabled":
             found.state = "active"
     if secret is not None:
-        found.secret = checked_secret(secret)
+        found.secret, found.old_secret, found.old_until = checked_secret(secret), "", 0.0
     if isinstance(batch, int):
         found.batch = batch
     return found
