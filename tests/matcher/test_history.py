@@ -163,6 +163,27 @@ def test_a_wrong_event_is_not_retained() -> None:
     assert matcher.explain("late", {"host": "a", "author": "x"}).truth is None
 
 
+WRONG_OR_MISSING: list[tuple[Any, bool]] = [(2**70, True), ("\ud800", True), (None, False), (float("nan"), False)]
+
+
+@pytest.mark.parametrize(("value", "is_wrong"), WRONG_OR_MISSING)
+def test_values_that_only_joins_ask_about(value: Any, is_wrong: bool) -> None:
+    """From the second or third event on, the engine knows the form of the events, and need not look at these values."""
+    matcher = tamis.Matcher(history=tamis.History(rows=10))
+    matcher.add("seen", f"a = 1 AND {SEEN}")
+    matcher.add("some", "a = 1 AND EXISTS (SELECT 1 FROM history h WHERE h.author <> 7)")
+    for number in range(6):
+        if is_wrong:
+            with pytest.raises(tamis.EventError, match="author"):
+                matcher.match({"a": 1, "author": value})
+        else:
+            assert matcher.match({"a": 1, "author": value}) == []
+        assert sorted(matcher.match({"a": 1, "author": 7})) == (["seen"] if number else [])
+    matcher.match({"a": 1, "author": 8})
+    assert matcher.match({"a": 1, "author": value} if not is_wrong else {"a": 1}) == ["some"]
+    assert matcher.stats()["history"]["events"] == (8 if is_wrong else 10)
+
+
 def test_events_without_the_key_or_the_time_are_left_out() -> None:
     matcher = tamis.Matcher(history=tamis.History(rows=10, order="time", key="host"))
     matcher.add("first", "NOT EXISTS (SELECT 1 FROM history h WHERE h.a = a)")

@@ -51,15 +51,18 @@ class HistoryMatching(HistoryChanges):
             self._prepare()
         gate, known = self.gate, self.keyed.dimensions
         changes, single = gate.changes, self.engine.singles.take()
-        is_packed = flat is None and bool(known.forms) and single.event.pack_known(event, known) and "" not in event
+        is_packed = flat is None and bool(known.forms) and single.event.pack_known(event, known)
         if flat is None and not is_packed:
             # Not in turn: flattening may run any code, which may call the matcher.
             single.is_taken = False
             flat = flatten(event)
             single = self.engine.singles.take()
+        elif flat is None and not single.event.is_whole:
+            flat = flatten(event)  # Nobody has looked at some of its values.
         self._turn.acquire()
         try:
             self._tidy()
+            self._check_wrong(flat)
             table = self._table
             always: Sequence[Always]
             joins_changes, always = table.changes, table.always()
@@ -70,19 +73,24 @@ class HistoryMatching(HistoryChanges):
                 latest, ids = self.engine.latest(), self.ids
                 count = single.match(latest, ids.numbers, known.count)
             if count == NOT_SMALL or joins_changes & 1 or table.changes != joins_changes or table is not self._table:
-                flat = flatten(event) if flat is None else flat
-                if not all(flat.values()):  # Only values outside the language are empty.
-                    refuse_asked(flat, self._asked)
+                if flat is None:
+                    flat = flatten(event)
+                    self._check_wrong(flat)
                 whole: FlatEvent = flat
                 (count, latest, ids), always = self._with_always(lambda: self._matched_flat(event, whole, single))
             if self.engine.counters.events >= self.sample.next:
                 self._learn(flatten(event) if flat is None else flat)
-            # Plain numbers are retained as a copy.
+            # An event that is not flat has only small numbers, which the kernel has looked at. It is retained as a copy.
             names = self._named(single, count, ids, event.copy() if flat is None else flat, always, k)  # type: ignore[attr-defined]
             del held, latest
             return names
         finally:
             self._turn.release()
+
+    def _check_wrong(self, flat: FlatEvent | None) -> None:
+        """Raise an EventError if an event has a value outside the language that joins or the history ask about."""
+        if flat is not None and not all(flat.values()):  # Only values outside the language are empty.
+            refuse_asked(flat, self._asked)
 
     def _matched_flat(self, event: Any, flat: FlatEvent, single: Single) -> tuple[int, tuple[Version, int, int], Ids]:
         """How many slots an event matches, and what it was matched with."""
