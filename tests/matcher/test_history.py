@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -117,6 +119,34 @@ def test_each_distinct_join_is_decided_once_for_an_event() -> None:
     # No candidate, no join.
     assert matcher.match({"a": 0, "price": 1, "author": "Verne"}) == []
     assert matcher.stats()["history"]["decided"] == 4
+
+
+def test_long_chains_take_little_memory() -> None:
+    """Each event has the same author as all others, and each row of a batch asks."""
+    matcher = tamis.Matcher(history=tamis.History(rows=3000))
+    matcher.add("dearer", "price > 0 AND EXISTS (SELECT 1 FROM history h WHERE h.author = author AND h.price > price)")
+    prices = np.random.default_rng(28).permutation(12_000) + 1
+    events = pa.table({"author": pa.array(["x"] * 12_000), "price": prices})
+    matcher.match_batch(events.slice(0, 8000))
+    tracemalloc.start()
+    found = matcher.exists_batch(events.slice(8000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    dearest = [prices[row - 3000 : row].max() for row in range(8000, 12_000)]
+    assert found.tolist() == (dearest > prices[8000:]).tolist()
+    assert peak < 60e6  # All chains together have 12 million events.
+
+
+def test_joins_alone_take_little_memory() -> None:
+    matcher = tamis.Matcher(history=tamis.History(rows=10))
+    matcher.add_many(range(4000), [CHEAPEST, "price >= ALL (SELECT price FROM history)"] * 2000)
+    events = pa.table({"price": np.zeros(2000)})
+    tracemalloc.start()
+    counts = matcher.count_batch(events, threads=1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert counts.tolist() == [4000, *[2000] * 1999]
+    assert peak < 120e6  # There are four million matches.
 
 
 def test_tables_are_events_row_after_row() -> None:
