@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -64,12 +64,16 @@ class Sizes:
         self.subscriptions = 600 if quick else 100_000
         self.retained = 500 if quick else 100_000
         self.events = 40 if quick else 2_000
+        self.matches = 10_000 if quick else 10_000_000
+        """Matches of a batch. Joins alone match half of the subscriptions."""
         self.checked = 5 if quick else 40
         """Subscriptions that the evaluator decides, for so few events that it takes seconds."""
         self.most = 2_000 if quick else 1_000_000
         self.batch = 200 if quick else 10_000
         self.turns = 2 if quick else 9
-        self.keys = (20, 100) if quick else (1_000, 100_000, 1_000_000)
+        self.keys = (20, 100) if quick else (1_000, 1_000_000)
+        self.kept = 2_000 if quick else 300_000
+        """Events of all matchers with the same number of keys, at least."""
 
 
 def offer(place: int) -> str:
@@ -99,12 +103,11 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def filled(history: tamis.History | None, texts: Sequence[str], earlier: pa.Table | None) -> tamis.Matcher[int]:
-    """A matcher whose subscriptions are settled, and which has matched some events."""
+def filled(history: tamis.History, texts: Sequence[str], earlier: pa.Table) -> tamis.Matcher[int]:
+    """A matcher that retains some events, and whose subscriptions are settled."""
     matcher: tamis.Matcher[int] = tamis.Matcher(history=history)
+    matcher.match_batch(earlier, threads=1)  # Before there are subscriptions that match.
     matcher.add_many(range(len(texts)), texts)
-    if earlier is not None:
-        matcher.match_batch(earlier, threads=1)
     matcher.optimize()
     return matcher
 
@@ -118,7 +121,10 @@ def joins(name: str, sizes: Sizes) -> Figures:
     earlier, events = offers(1, sizes.retained), offers(2, sizes.events)
     matcher = filled(tamis.History(rows=sizes.retained), texts, earlier)
     few = events.slice(0, min(sizes.events, 200)).to_pylist()
-    matcher.match_batch(offers(3, sizes.events), threads=1)
+    matches = len(matcher.match_batch(offers(3, sizes.events).slice(0, 20), threads=1)) / 20
+    events = events.slice(0, int(sizes.matches / (matches + 1)))
+    matcher.match_batch(offers(4, len(events)), threads=1)
+    matcher.match(few[0])
     batch = seconds_of(lambda: matcher.match_batch(events, threads=1)) / len(events)
     single = seconds_of(lambda: [matcher.match(event) for event in few]) / len(few)
     distinct = matcher.stats()["history"]["joins"]
@@ -128,6 +134,7 @@ def joins(name: str, sizes: Sizes) -> Figures:
     return {
         "set": name,
         "joins": distinct,
+        "matches": matches,
         "batch_us": 1e6 * batch,
         "single_us": 1e6 * single,
         "evaluator_us": 1e6 * by_evaluator,
@@ -151,36 +158,60 @@ def evaluator(expressions: list[Expression], earlier: pa.Table, events: list[dic
 # -- a few joins among many subscriptions
 
 
-def shop(sizes: Sizes) -> tuple[tamis.Matcher[int], tamis.Matcher[int], Callable[[int], pa.Table]]:
-    """Subscriptions of the shop without and with 1 % joins, and their events. About ten match an event."""
-    items = max(1, sizes.most // 10)
-    plain = [f"item = {place % items} AND price < {50 + place % 50} AND stock >= 1" for place in range(sizes.most)]
-    mixed = [
-        f"{text} AND ({_SHARED[place // 100 % 6]})" if place % 100 == 7 else text for place, text in enumerate(plain)
-    ]
-    others = [text for place, text in enumerate(plain) if place % 100 != 7]
-    history = tamis.History(rows=sizes.retained)
-    return filled(None, others, None), filled(history, mixed, None), lambda seed: offers(seed, sizes.batch, items)
+class Pair(NamedTuple):
+    """Matchers of the same subscriptions, of which 1 % have joins in one of the two, and are missing in the other."""
+
+    plain: tamis.Matcher[int]
+    mixed: tamis.Matcher[int]
+    events: Callable[[int], pa.Table]
 
 
-def dense(sizes: Sizes) -> tuple[tamis.Matcher[int], tamis.Matcher[int], Callable[[int], pa.Table]]:
-    """The same for the shape `dense` of the engine's benchmark."""
+def pair_of(others: pa.Table, chosen: dict[int, Expression | str], retained: int) -> tuple[tamis.Matcher[int], ...]:
+    """Settled matchers of some subscriptions, the second one with some more."""
+    plain: tamis.Matcher[int] = tamis.Matcher()
+    mixed: tamis.Matcher[int] = tamis.Matcher(history=tamis.History(rows=retained))
+    for matcher in (plain, mixed):
+        matcher.add_table(others)
+    mixed.add_many(list(chosen), list(chosen.values()))
+    for matcher in (plain, mixed):
+        matcher.optimize()
+    return plain, mixed
+
+
+def shop(sizes: Sizes) -> Pair:
+    """Subscriptions of the shop, about ten of which match an event."""
+    items, place = max(1, sizes.most // 10), np.arange(sizes.most)
+    others = place[place % 100 != 7]
+    values = np.stack([others % items, 50 + others % 50, np.ones(len(others), np.int64)], axis=1)
+    predicate = pa.StructArray.from_arrays(
+        [
+            pa.array(["item", "price", "stock"] * len(others)),
+            pa.array(["=", "<", ">="] * len(others)),
+            pa.ListArray.from_arrays(np.arange(values.size + 1, dtype=np.int32), values.ravel()),
+        ],
+        ["attribute", "operator", "values"],
+    )
+    rules = pa.ListArray.from_arrays(3 * np.arange(len(others) + 1, dtype=np.int32), predicate)
+    chosen: dict[int, Expression | str] = {
+        each: f"item = {each % items} AND price < {50 + each % 50} AND stock >= 1 AND ({_SHARED[each // 100 % 6]})"
+        for each in place[place % 100 == 7].tolist()
+    }
+    pair = pair_of(pa.table({"id": others, "predicates": rules}), chosen, sizes.retained)
+    return Pair(*pair, lambda seed: offers(seed, sizes.batch, items))
+
+
+def dense(sizes: Sizes) -> Pair:
+    """The shape `dense` of the engine's benchmark."""
     workload = generate(config_of(SHAPES["dense"][0], sizes.most, 1))
     table = workload.subscriptions()
     has_join = np.arange(len(table)) % 100 == 7
-    others, chosen = table.filter(pa.array(~has_join)), table.filter(pa.array(has_join)).to_pylist()
-    plain: tamis.Matcher[int] = tamis.Matcher()
-    mixed: tamis.Matcher[int] = tamis.Matcher(history=tamis.History(rows=sizes.retained))
-    plain.add_table(others)
-    mixed.add_table(others)
-    mixed.add_many(
-        [row["id"] for row in chosen],
-        [with_join(row["predicates"], place) for place, row in enumerate(chosen)],
-    )
-    plain.optimize()
-    mixed.optimize()
+    rows = table.filter(pa.array(has_join)).to_pylist()
+    chosen: dict[int, Expression | str] = {
+        row["id"]: with_join(row["predicates"], place) for place, row in enumerate(rows)
+    }
+    pair = pair_of(table.filter(pa.array(~has_join)), chosen, sizes.retained)
     batches = [generate(config_of(SHAPES["dense"][0], 100, seed)).events(sizes.batch, wide=True) for seed in range(12)]
-    return plain, mixed, lambda seed: batches[seed % len(batches)]
+    return Pair(*pair, lambda seed: batches[seed % len(batches)])
 
 
 def with_join(predicates: list[dict[str, Any]], place: int) -> Expression:
@@ -204,9 +235,10 @@ def share(name: str, sizes: Sizes) -> Figures:
     for seed in range(max(2, -(-sizes.retained // sizes.batch))):
         plain.match_batch(events(seed), threads=1)
         mixed.match_batch(events(seed), threads=1)
-    before = mixed.stats()["history"]["decided"]
     figures: Figures = {"set": name, "subscriptions": sizes.most}
+    before = mixed.stats()["history"]["decided"]
     matches = len(mixed.match_batch(events(7), threads=1)) / sizes.batch
+    figures["decided"] = (mixed.stats()["history"]["decided"] - before) / sizes.batch
     few = sizes.batch // 10
 
     def one_by_one(matcher: tamis.Matcher[int], given: list[dict[str, Any]]) -> None:
@@ -230,7 +262,6 @@ def share(name: str, sizes: Sizes) -> Figures:
         ratio = median(one / other for one, other in zip(taken["mixed"], taken["plain"], strict=True))
         figures[way] = {"plain_us": median(taken["plain"]), "mixed_us": median(taken["mixed"]), "ratio": ratio}
     figures["matches"] = matches
-    figures["decided"] = mixed.stats()["history"]["decided"] - before
     return figures
 
 
@@ -248,32 +279,46 @@ def mappings(events: Callable[[int], pa.Table], count: int) -> Callable[[int], l
 
 
 def keyed(keys: int, sizes: Sizes) -> Figures:
-    """Ten events for each key: bytes and time of an event, and the time of one that asks."""
-    matcher: tamis.Matcher[str] = tamis.Matcher(history=tamis.History(rows=10, key="host"))
-    matcher.add("drop", "load < ALL (SELECT load FROM history)")
-    matcher.add("again", "EXISTS (SELECT 1 FROM history h WHERE h.user = user AND h.load > load)")
+    """Ten events for each key: the bytes of an event, and the time of one that asks. Few keys have many matchers."""
+    total = 10 * keys
     before = rss()
-    random = np.random.default_rng(1)
-    total, step = 10 * keys, sizes.batch
-    order = random.permutation(total) % keys
-    taken = []
-    for start in range(0, total, step):
-        hosts = order[start : start + step]
-        events = pa.table(
-            {
-                "host": pa.array([f"host {each}" for each in hosts.tolist()]),
-                "load": random.uniform(0, 1, len(hosts)).round(3),
-                "user": random.integers(0, 50, len(hosts)),
-            }
-        )
-        taken.append(seconds_of(lambda events=events: matcher.match_batch(events, threads=1)) / len(hosts))  # type: ignore[misc]
+    matchers = []
+    for seed in range(max(1, sizes.kept // total)):
+        matcher: tamis.Matcher[str] = tamis.Matcher(history=tamis.History(rows=10, key="host"))
+        order = np.random.default_rng(seed).permutation(total) % keys
+        for start in range(0, total, sizes.batch):
+            matcher.match_batch(loads(seed, order[start : start + sizes.batch]), threads=1)
+        matcher.add("drop", "load < ALL (SELECT load FROM history)")
+        matcher.add("again", "EXISTS (SELECT 1 FROM history h WHERE h.user = user AND h.load > load)")
+        matcher.match(loads(seed, order[:1]).to_pylist()[0])  # Now there are columns.
+        matchers.append(matcher)
+    used = (rss() - before) / (total * len(matchers))
+    taken: dict[str, list[float]] = {"batch": [], "single": []}
+    for turn in range(sizes.turns):
+        events = loads(turn, np.random.default_rng(turn).integers(0, keys, sizes.batch // 10))
+        rows = loads(turn + 100, np.random.default_rng(turn + 100).integers(0, keys, sizes.batch // 50)).to_pylist()
+        matcher = matchers[turn % len(matchers)]
+        taken["batch"].append(seconds_of(lambda: matcher.match_batch(events, threads=1)) / len(events))  # noqa: B023
+        taken["single"].append(seconds_of(lambda: [matcher.match(row) for row in rows]) / len(rows))  # noqa: B023
     return {
         "keys": keys,
-        "events": matcher.stats()["history"]["events"],
-        "bytes": (rss() - before) / total,
-        "first_us": 1e6 * median(taken[: len(taken) // 10 + 1]),
-        "last_us": 1e6 * median(taken[-(len(taken) // 10 + 1) :]),
+        "events": matchers[0].stats()["history"]["events"],
+        "bytes": used,
+        "batch_us": 1e6 * median(taken["batch"]),
+        "single_us": 1e6 * median(taken["single"]),
     }
+
+
+def loads(seed: int, hosts: Any) -> pa.Table:
+    """Events of hosts."""
+    random = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "host": pa.array([f"host {each}" for each in hosts.tolist()]),
+            "load": random.uniform(0, 1, len(hosts)).round(3),
+            "user": random.integers(0, 50, len(hosts)),
+        }
+    )
 
 
 def rss() -> int:

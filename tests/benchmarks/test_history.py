@@ -13,7 +13,8 @@ def test_it_measures_everything() -> None:
     assert [each["set"] for each in figures["share"]] == ["shop", "dense"]
     assert all(each[way]["ratio"] > 0 for each in figures["share"] for way in ("table", "mappings", "single"))
     assert [each["events"] for each in figures["keys"]] == [200, 1000]
+    assert all(each["single_us"] > 0 for each in figures["keys"])
     assert len(figures["exists"]) == 4
     page = to_tables(figures)
-    assert page.count("### ") == 4
+    assert page.count("### ") == 5
     assert "most selective index first" in page

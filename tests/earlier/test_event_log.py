@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 import tamis
-from tamis.earlier.chunks import GROUP, ListedEvents, PackedEvents, TableEvents
+from tamis.earlier.alike import AlikeEvents
+from tamis.earlier.chunks import GROUP, ListedEvents, PackedEvents, TableEvents, packed
 from tamis.earlier.column import Column
 from tamis.earlier.event_log import EventLog
 from tamis.earlier.key_chains import KeyChains
@@ -34,6 +35,34 @@ def test_packed_events_are_read_as_they_were() -> None:
     assert packed.keep(np.array(rows)).events(range(6)) == [EVENTS[row] for row in rows]
     # An event with plain values alone stands for one whose values have tuples.
     assert PackedEvents.of([{"a": 1, "b": "x"}]).events([0]) == [{"a": (1,), "b": ("x",)}]
+
+
+def test_events_that_are_alike_are_kept_by_attribute() -> None:
+    rows = [{"n": float(row), "i": 2**53 + row, "s": "é" * row, "b": row % 2 == 0} for row in range(100)]
+    flats = [flatten(row) for row in rows]
+    for given in (flats, rows):
+        chunk = packed(given)
+        assert isinstance(chunk, AlikeEvents)
+        assert chunk.events(range(100)) == flats
+        assert chunk.events([3, 50]) == [flats[3], flats[50]]
+        assert [type(value) for (value,) in chunk.events([7])[0].values()] == [float, int, str, bool]
+        kept = chunk.keep(np.array([1, 98]))
+        assert kept.events([0, 1]) == [flats[1], flats[98]]
+        for name in ("n", "i", "s", "b", "other"):
+            of_packed, of_listed = Column(name), Column(name)
+            chunk.fill(of_packed, np.arange(100))
+            ListedEvents(given).fill(of_listed, np.arange(100))
+            assert of_packed.spaces.tolist() == of_listed.spaces.tolist()
+            assert of_packed.keys.tolist() == of_listed.keys.tolist()
+
+
+def test_other_events_are_kept_in_groups() -> None:
+    alike = {"a": (1,), "b": ("x",)}
+    for other in ({"b": ("y",), "a": (1,)}, {"a": (1,)}, {"a": (1, 2), "b": ("x",)}, {"a": (1.5,), "b": ("x",)}, {}):
+        given = [*[alike] * 20, other]
+        chunk = packed(given)
+        assert isinstance(chunk, PackedEvents)
+        assert chunk.events(range(21)) == given
 
 
 def test_a_table_is_copied() -> None:

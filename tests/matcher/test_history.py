@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -119,6 +121,34 @@ def test_each_distinct_join_is_decided_once_for_an_event() -> None:
     assert matcher.stats()["history"]["decided"] == 4
 
 
+def test_long_chains_take_little_memory() -> None:
+    """Each event has the same author as all others, and each row of a batch asks."""
+    matcher = tamis.Matcher(history=tamis.History(rows=3000))
+    matcher.add("dearer", "price > 0 AND EXISTS (SELECT 1 FROM history h WHERE h.author = author AND h.price > price)")
+    prices = np.random.default_rng(28).permutation(12_000) + 1
+    events = pa.table({"author": pa.array(["x"] * 12_000), "price": prices})
+    matcher.match_batch(events.slice(0, 8000))
+    tracemalloc.start()
+    found = matcher.exists_batch(events.slice(8000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    dearest = [prices[row - 3000 : row].max() for row in range(8000, 12_000)]
+    assert found.tolist() == (dearest > prices[8000:]).tolist()
+    assert peak < 60e6  # All chains together have 12 million events.
+
+
+def test_joins_alone_take_little_memory() -> None:
+    matcher = tamis.Matcher(history=tamis.History(rows=10))
+    matcher.add_many(range(4000), [CHEAPEST, "price >= ALL (SELECT price FROM history)"] * 2000)
+    events = pa.table({"price": np.zeros(2000)})
+    tracemalloc.start()
+    counts = matcher.count_batch(events, threads=1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert counts.tolist() == [4000, *[2000] * 1999]
+    assert peak < 120e6  # There are four million matches.
+
+
 def test_tables_are_events_row_after_row() -> None:
     rows = [
         {"price": 5.0, "author": "Verne", "tags": ["a", "b"], "at": datetime(2026, 1, 1, 10), "who": {"age": 3}},
@@ -161,6 +191,27 @@ def test_a_wrong_event_is_not_retained() -> None:
     matcher.add("late", "author = ALL (SELECT other FROM history)")
     assert matcher.match({"host": "a", "author": "x", "other": "x"}) == []
     assert matcher.explain("late", {"host": "a", "author": "x"}).truth is None
+
+
+WRONG_OR_MISSING: list[tuple[Any, bool]] = [(2**70, True), ("\ud800", True), (None, False), (float("nan"), False)]
+
+
+@pytest.mark.parametrize(("value", "is_wrong"), WRONG_OR_MISSING)
+def test_values_that_only_joins_ask_about(value: Any, is_wrong: bool) -> None:
+    """From the second or third event on, the engine knows the form of the events, and need not look at these values."""
+    matcher = tamis.Matcher(history=tamis.History(rows=10))
+    matcher.add("seen", f"a = 1 AND {SEEN}")
+    matcher.add("some", "a = 1 AND EXISTS (SELECT 1 FROM history h WHERE h.author <> 7)")
+    for number in range(6):
+        if is_wrong:
+            with pytest.raises(tamis.EventError, match="author"):
+                matcher.match({"a": 1, "author": value})
+        else:
+            assert matcher.match({"a": 1, "author": value}) == []
+        assert sorted(matcher.match({"a": 1, "author": 7})) == (["seen"] if number else [])
+    matcher.match({"a": 1, "author": 8})
+    assert matcher.match({"a": 1, "author": value} if not is_wrong else {"a": 1}) == ["some"]
+    assert matcher.stats()["history"]["events"] == (8 if is_wrong else 10)
 
 
 def test_events_without_the_key_or_the_time_are_left_out() -> None:

@@ -6,6 +6,7 @@ places            keys and times of events
 leaving           the order in which events leave
 event_log         all retained events in order of arrival, and columns of their attributes
 chunks            where the log keeps events: packed bytes, or tables of Arrow
+alike             events of one form, by attribute
 column            the values of one attribute, in keys
 key_ranges        keys of values, and the ranges of keys that satisfy a comparison
 shelf             the events of one history

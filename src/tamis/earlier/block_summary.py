@@ -170,23 +170,27 @@ def find(
 
 
 @brief_kernel
-def running_ends(spaces: Any, keys: I64s, space: int, start: Ends, out: Ends) -> None:
-    """The summary of a space before each event and behind the last one. `start` is that of what was before all of them."""
-    count, low, high = start.counts[0], start.lows[0], start.highs[0]
-    for i in range(len(spaces)):
+def ends_at(line: Line, space: int, core: Ends, firsts: I64s, positions: I64s, out: Ends) -> None:
+    """The summary of a space for some histories, each from one of `firsts` to one of `positions`. Both ascend.
+
+    `core` is the summary of what is part of all histories: the events from the last of `firsts` to the first of `positions`.
+    """
+    count, low, high = core.counts[0], core.lows[0], core.highs[0]
+    at = positions[0]
+    for i in range(len(positions)):
+        while at < positions[i]:
+            if line.spaces[at] == space:
+                count += 1
+                low, high = min(low, line.keys[at]), max(high, line.keys[at])
+            at += 1
         out.counts[i], out.lows[i], out.highs[i] = count, low, high
-        if spaces[i] == space:
-            count += 1
-            low, high = min(low, keys[i]), max(high, keys[i])
-    out.counts[len(spaces)], out.lows[len(spaces)], out.highs[len(spaces)] = count, low, high
-
-
-@brief_kernel
-def join_ends(rows: Ends, old: Ends, places: I64s) -> None:
-    """Add to the summary of each row that of the old events from a place on. Old events come in reverse order."""
-    last = len(old.counts) - 1
-    for i in range(len(places)):
-        place = last - places[i]
-        rows.counts[i] += old.counts[place]
-        rows.lows[i] = min(rows.lows[i], old.lows[place])
-        rows.highs[i] = max(rows.highs[i], old.highs[place])
+    count, low, high = 0, KEY_MAX, KEY_MIN
+    at = firsts[-1]
+    for i in range(len(firsts) - 1, -1, -1):
+        while at > firsts[i]:
+            at -= 1
+            if line.spaces[at] == space:
+                count += 1
+                low, high = min(low, line.keys[at]), max(high, line.keys[at])
+        out.counts[i] += count
+        out.lows[i], out.highs[i] = min(out.lows[i], low), max(out.highs[i], high)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from tamis.earlier.alike import AlikeEvents
 from tamis.earlier.column import Column, Given
 from tamis.encoding.columns import Column as ArrowColumn
 from tamis.encoding.columns import Odd
@@ -76,7 +77,7 @@ class ListedEvents:
 
     def keep(self, rows: I64s) -> Chunk:
         whole = len(rows) == len(self.listed)
-        return PackedEvents.of(self.listed if whole else [self.listed[row] for row in rows.tolist()])
+        return packed(self.listed if whole else [self.listed[row] for row in rows.tolist()])
 
 
 class LeftEvents:
@@ -140,6 +141,11 @@ class PackedEvents:
 
     def keep(self, rows: I64s) -> Chunk:
         return self if len(rows) == self._count else PackedEvents.of(self._listed(rows.tolist()))
+
+
+def packed(events: Sequence[LogEvent]) -> Chunk:
+    """Events in little memory."""
+    return AlikeEvents.of(events) or PackedEvents.of(events)
 
 
 def _written(events: Any) -> bytes:

@@ -48,6 +48,8 @@ from tamis.language.values import Interval, Kind, from_microseconds, to_microsec
 NONE = KEY_MAX
 """The key of an event without one."""
 _LAST_LABEL = 2**62
+_FEW = 4
+"""Values that are taken in one by one."""
 _NUMBERS = ({float}, {int}, {int, float})
 
 Given: TypeAlias = Any
@@ -177,6 +179,10 @@ class Column:
         """Take in the values of events with these numbers."""
         count = len(values)
         spaces, keys = self._spaces.grow(count, fill=MISSING), self._keys.grow(count, fill=NONE)
+        if count <= _FEW:
+            self._put_mixed(values, numbers, spaces, keys)
+            self.seen[spaces] = True
+            return
         kinds = set(map(type, values))
         if kinds == {tuple} and all(len(each) == 1 for each in values):
             values = [value for (value,) in values]

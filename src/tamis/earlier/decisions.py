@@ -31,6 +31,8 @@ _AT_ONCE = 64
 """Events that are given to the evaluator together."""
 _FEW = 256
 """Events that are held against all comparisons in the time that another index takes to count."""
+_ONE_BY_ONE = 4
+"""Events that are held against comparisons one by one faster than together."""
 _ANY_VALUE: Wanted = {}
 
 
@@ -62,6 +64,19 @@ class _Test(NamedTuple):
             return holds(self.column, positions, self.wanted, negated=self.negated)
         is_null = self.column.spaces[positions] == MISSING
         return (~is_null if self.negated else is_null), np.zeros(len(positions), np.bool_)
+
+    def holds_at(self, position: int) -> bool | None:
+        """The same for one event; None if it is odd."""
+        space = int(self.column.spaces[position])
+        if self.wanted is None:
+            return (space == MISSING) is not self.negated
+        if space == ODD:
+            return None
+        ranges = self.wanted.get(space)
+        if ranges is None:
+            return False
+        key = int(self.column.keys[position])
+        return any(lo <= key <= hi for lo, hi in ranges) is not self.negated
 
 
 class Decisions:
@@ -146,14 +161,21 @@ class Decisions:
         if not len(positions):
             return False
         positions = self._events.log_positions(positions)
+        if len(positions) <= _ONE_BY_ONE and conditions.are_all:
+            truths = [[test.holds_at(position) for test in tests] for position in positions.tolist()]
+            if any(all(truth) for truth in truths):
+                return True
+            return self._evaluated(join, positions[[False not in truth for truth in truths]])
         doubtful = np.full(len(positions), not conditions.are_all)
         for test in tests:
             satisfied, odd = test.holds(positions)
             if test is not best or odd.any():
                 kept = satisfied | odd
                 positions, doubtful = positions[kept], (doubtful | odd)[kept]
-        if not doubtful.all():
-            return True
+        return not doubtful.all() or self._evaluated(join, positions)
+
+    def _evaluated(self, join: Exists, positions: I64s) -> bool:
+        """Whether the evaluator finds that some of these events satisfies EXISTS."""
         positions = np.unique(positions)
         return any(
             evaluate_flat(join, self._event, self._events.log.events(positions[at : at + _AT_ONCE]))

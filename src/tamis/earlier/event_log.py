@@ -16,7 +16,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from tamis.earlier.chunks import Chunk, LeftEvents, ListedEvents, LogEvent, PackedEvents
+from tamis.earlier.chunks import Chunk, LeftEvents, ListedEvents, LogEvent, packed
 from tamis.earlier.column import Column
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import Bools, I64s, U8s
@@ -81,17 +81,20 @@ class EventLog:
         self.pack()
         first = self.next
         self.next += len(chunk)
-        self._take(chunk, first)
+        self._take(chunk.keep(np.arange(len(chunk))) if isinstance(chunk, ListedEvents) else chunk, first)
         return first
 
     def pack(self) -> None:
         """Pack the events that wait."""
-        if self.waiting:
-            chunk = ListedEvents(self.waiting)
-            first = self.next - len(chunk)
+        waiting = self.waiting
+        if waiting:
+            first = self.next - len(waiting)
+            for column in self.columns.values():
+                seen = len(column) - self._packed
+                if 0 < seen < len(waiting):
+                    ListedEvents(waiting[seen:]).fill(column, np.arange(first + seen, self.next))
             self.waiting = []
-            self._take(chunk, first)
-            self._chunks[-1] = chunk.keep(np.arange(len(chunk)))
+            self._take(packed(waiting), first)
 
     def _take(self, chunk: Chunk, first: int) -> None:
         count = len(chunk)
@@ -119,14 +122,11 @@ class EventLog:
         self._alive.grow(max(positions - len(self._alive), 0), fill=1)
 
     def _fill(self, chunk: Chunk, start: int, first: int) -> None:
-        """Let the columns read a chunk, as far as they have not seen its events while they waited."""
+        """Let the columns read a chunk, unless they have seen its events while they waited."""
         numbers = np.arange(first, first + len(chunk))
         for column in self.columns.values():
-            seen = len(column) - start
-            if seen == 0:
+            if len(column) == start:
                 chunk.fill(column, numbers)
-            elif seen < len(chunk) and isinstance(chunk, ListedEvents):
-                ListedEvents(chunk.listed[seen:]).fill(column, numbers[seen:])
 
     def column(self, attribute: str) -> Column:
         """The values of an attribute for all events."""
@@ -309,12 +309,12 @@ def _with_only(chunks: Sequence[Chunk], kept: Bools) -> Iterator[Chunk]:
         if is_small:
             small += chunk.events(rows.tolist())
         if small and (not is_small or len(small) >= WAITING):
-            yield PackedEvents.of(small)
+            yield packed(small)
             small = []
         if not is_small:
             yield chunk.keep(rows)
     if small:
-        yield PackedEvents.of(small)
+        yield packed(small)
 
 
 _ALL = np.zeros(0, np.uint8)

@@ -26,7 +26,7 @@ import numpy as np
 from tamis.earlier.decisions import Decisions
 from tamis.earlier.shelf import Events
 from tamis.kernels.growing import GrowingArray
-from tamis.kernels.numbers import I32s
+from tamis.kernels.numbers import I32s, I64s
 from tamis.language.evaluate import Truth, asked_of_history, conjunction, disjunction, evaluate_flat, negation
 from tamis.language.event import FlatEvent
 from tamis.language.expression import FALSE, TRUE, And, Expression, Not, Or, Predicate, TruthTest, all_of, any_of
@@ -314,6 +314,12 @@ class JoinTable:
                 of_slot = self._of_slot.view()
         numbers: I32s = of_slot[slots]
         return numbers
+
+    def with_rest(self, slots: I32s) -> tuple[I64s, I32s]:
+        """The places of those slots that have a rest, and the numbers of their rests."""
+        numbers = self.numbers(slots)
+        places = np.flatnonzero(numbers != NO_REST)
+        return places, numbers[places]
 
     def _grow(self, slots: int) -> None:
         self._of_slot.grow(max(slots - len(self._of_slot), 0), fill=NO_REST)

@@ -75,9 +75,8 @@ def latest_of(table: _Table, before: I64s, space: int, key: int, end: int) -> in
     return position
 
 
-@brief_kernel
-def length(before: I64s, head: int, first: int, most: int) -> int:
-    """The number of events of a chain, but at most `most`."""
+@inlined
+def _length(before: I64s, head: int, first: int, most: int) -> int:
     count = 0
     while head >= first and count < most:
         count += 1
@@ -86,20 +85,28 @@ def length(before: I64s, head: int, first: int, most: int) -> int:
 
 
 @brief_kernel
-def walk(before: I64s, heads: I64s, firsts: I64s, positions: I64s, owners: I64s) -> int:
-    """Write the positions of all chains, each from its head back to its first, and the chain of each; returns how many there are.
+def length(before: I64s, head: int, first: int, most: int) -> int:
+    """The number of events of a chain, but at most `most`."""
+    return _length(before, head, first, most)
 
-    Writes as far as there is room.
-    """
+
+@brief_kernel
+def write_lengths(before: I64s, heads: I64s, firsts: I64s, most: int, lengths: I64s) -> None:
+    """Write the number of events of each chain, but at most `most`."""
+    for chain in range(len(heads)):
+        lengths[chain] = _length(before, heads[chain], firsts[chain], most)
+
+
+@brief_kernel
+def walk(before: I64s, heads: I64s, firsts: I64s, positions: I64s, owners: I64s) -> None:
+    """Write the positions of all chains, each from its head back to its first, and the chain of each."""
     count = 0
     for chain in range(len(heads)):
         position = heads[chain]
         while position >= firsts[chain]:
-            if count < len(positions):
-                positions[count], owners[count] = position, chain
+            positions[count], owners[count] = position, chain
             count += 1
             position = before[position]
-    return count
 
 
 @brief_kernel
@@ -117,15 +124,18 @@ def walk_back(table: _Table, before: I64s, space: int, key: int, first: int, end
     return count
 
 
-def walked(before: I64s, heads: I64s, firsts: I64s) -> tuple[I64s, I64s]:
-    """The positions of all chains, and the chain of each."""
-    room = 4 * len(heads) + 16
-    while True:
-        positions, owners = np.empty(room, np.int64), np.empty(room, np.int64)
-        count = walk(before, heads, firsts, positions, owners)
-        if count <= room:
-            return positions[:count], owners[:count]
-        room = count
+def lengths(before: I64s, heads: I64s, firsts: I64s, most: int) -> I64s:
+    """The number of events of each chain, but at most `most`."""
+    found = np.empty(len(heads), np.int64)
+    write_lengths(before, heads, firsts, most, found)
+    return found
+
+
+def walked(before: I64s, heads: I64s, firsts: I64s, count: int) -> tuple[I64s, I64s]:
+    """The positions of all chains, which have `count` events together, and the chain of each."""
+    positions, owners = np.empty(count, np.int64), np.empty(count, np.int64)
+    walk(before, heads, firsts, positions, owners)
+    return positions, owners
 
 
 class KeyChains:
@@ -191,7 +201,8 @@ class KeyChains:
     def positions(self, space: int, key: int, first: int, end: int) -> I64s:
         """The positions of the events with a key between two positions, the latest first."""
         head, firsts = np.array([self.latest(space, key, end)]), np.array([first])
-        return walked(self.before, head, firsts)[0]
+        count = int(lengths(self.before, head, firsts, end)[0])
+        return walked(self.before, head, firsts, count)[0]
 
     def few(self, space: int, key: int, first: int, end: int, most: int) -> I64s | None:
         """The same, if there are at most so many."""

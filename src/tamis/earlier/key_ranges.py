@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 from tamis.encoding.dimensions.keys import INT_BEYOND, INT_EXACT, KEY_MAX, KEY_MIN, double_code
 from tamis.language.event import Value, kind_of_value
 from tamis.language.operators import Operator
-from tamis.language.values import INT64_MAX, INT64_MIN, Interval, Kind, Scalar, to_microseconds
+from tamis.language.values import INT64_MAX, INT64_MIN, Interval, Kind, Scalar, kind_of, to_microseconds
 
 MISSING, NUMBER, LARGE, TEXT, TIME, BOOLEAN, ODD = range(7)
 """Spaces. An event is odd if the attribute has several values or an Interval. The reference evaluator decides about it."""
@@ -61,6 +61,8 @@ def single(values: tuple[Value, ...]) -> Scalar | None:
 
 def satisfying(values: Sequence[Value], operator: Operator) -> RangesByKind:
     """The values y for which `values OPERATOR y` holds. The operator is positive."""
+    if len(values) == 1 and not isinstance(values[0], Interval):
+        return _satisfying_one(values[0], operator)
     found: RangesByKind = {}
     ends: dict[Kind, list[tuple[Key, Key]]] = {}
     for value in values:
@@ -79,6 +81,18 @@ def satisfying(values: Sequence[Value], operator: Operator) -> RangesByKind:
                 assert operator is Operator.EQ
                 found[kind] = [Range(lo, hi) for lo, hi in pairs]
     return found
+
+
+def _satisfying_one(value: Scalar, operator: Operator) -> RangesByKind:
+    kind, key = kind_of(value), key_of(value)
+    assert kind is not None
+    if operator is Operator.EQ:
+        return {kind: [Range(key, key)]}
+    if kind is Kind.BOOLEAN:
+        return {}
+    if operator is Operator.LT or operator is Operator.LE:
+        return {kind: [Range(lo=key, lo_open=operator is Operator.LT)]}
+    return {kind: [Range(hi=key, hi_open=operator is Operator.GT)]}
 
 
 def number_key(value: float) -> tuple[int, int]:

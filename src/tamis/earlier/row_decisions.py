@@ -7,7 +7,8 @@ Each row has a history of its own: the events from a first position, which ascen
 
 So the lowest key of a row's history is the lowest of three: of the old events from its first one on (a running minimum from the
 right), of the core, and of the rows before it (a running minimum). The same holds for the highest key and for counts. Keys that
-are equal form chains (`key_chains`), which answer `=`.
+are equal form chains (`key_chains`), which answer `=`. Most rows of a batch have no candidates with joins. So only rows that ask
+have a place in the arrays here.
 
 Truths are numbers: 0 FALSE, 1 UNKNOWN, 2 TRUE. So AND is the minimum and OR the maximum. Rows that this module cannot decide,
 such as rows with several values, have OPEN, and are decided one by one.
@@ -16,17 +17,17 @@ such as rows with several values, have OPEN, and are decided one by one.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.earlier.attribute_index import holds
-from tamis.earlier.block_summary import Ends, Line, ends_of, join_ends, running_ends
+from tamis.earlier.attribute_index import Wanted, holds
+from tamis.earlier.block_summary import Ends, Line, ends_at, ends_of
 from tamis.earlier.chunks import Chunk
 from tamis.earlier.column import Column
 from tamis.earlier.decisions import conditions_of
-from tamis.earlier.key_chains import walked
+from tamis.earlier.key_chains import NOBODY, lengths, walked
 from tamis.earlier.key_ranges import BOOLEAN, LARGE, MISSING, NUMBER, ODD, SPACES, TEXT, TIME
 from tamis.earlier.shelf import Window
 from tamis.kernels.numbers import Bools, I64s
@@ -42,6 +43,10 @@ OPEN = 3
 _TRUTHS: dict[Truth, int] = {False: FALSE, None: UNKNOWN, True: TRUE}
 _ALIVE = np.zeros(0, np.uint8)
 _DECIDABLE = (NUMBER, TEXT, TIME, BOOLEAN)
+_LONGEST = 4096
+"""Events of a chain that are looked at for one row. By itself, a row with a longer chain may find a better index."""
+_AT_ONCE = 1 << 18
+"""Events of chains that are looked at together, so that memory does not depend on the batch."""
 
 
 class _Own(NamedTuple):
@@ -51,18 +56,34 @@ class _Own(NamedTuple):
     keys: I64s
 
 
-class RowDecisions:
-    """The truths of joins for the rows of a batch. `firsts` are the positions of the first earlier event of each row.
+class _Comparison(NamedTuple):
+    """A comparison of EXISTS: the column of earlier events, and the values of the rows."""
 
-    The rows lie in the log from position `base` on. The history has no gaps, and no row leaves before the last one has come.
+    column: Column
+    own: _Own
+    operator: Operator
+
+
+class _Range(NamedTuple):
+    """What EXISTS asks of earlier events alone. `wanted` is None for IS NULL and IS NOT NULL."""
+
+    column: Column
+    wanted: Wanted | None
+    negated: bool
+
+
+class RowDecisions:
+    """The truths of joins for some rows of a batch, in ascending order.
+
+    `firsts` are the positions of the first earlier event of each row. The batch lies in the log from position `base` on. The
+    history has no gaps, and no row leaves before the last one has come.
     """
 
-    def __init__(self, window: Window, chunk: Chunk, firsts: I64s, base: int, row: int) -> None:
+    def __init__(self, window: Window, chunk: Chunk, firsts: I64s, rows: I64s, base: int) -> None:
         self._window, self._log, self._chunk = window, window.log, chunk
-        self._firsts, self._base, self._row = firsts, base, row
-        """The row of the chunk that is the first one here."""
-        self._count = len(firsts)
-        self._sizes = np.arange(base, base + self._count) - firsts
+        self._firsts, self._rows, self._positions = firsts, rows, base + rows
+        self._count = len(rows)
+        self._sizes = self._positions - firsts
         self._nobody = ends_of(self._count)
         """The ends of a space without events."""
         self._known: dict[Expression, Truths] = {}
@@ -74,7 +95,7 @@ class RowDecisions:
         """By attribute, and whether the log has a column of it."""
 
     def truths(self, node: Expression, rows: I64s) -> Truths:
-        """The truth of an expression for some rows."""
+        """The truth of an expression for some rows, by their places here."""
         match node:
             case Quantified() | Exists():
                 known = self._known.get(node)
@@ -116,11 +137,11 @@ class RowDecisions:
         column = self._log.columns.get(attribute)
         own = self._owns.get((attribute, column is not None))
         if own is None:
-            part = slice(self._base, self._base + self._count)
+            part = self._positions
             if column is None:
                 column = Column(attribute)
                 self._chunk.fill(column, np.arange(len(self._chunk)))
-                part = slice(self._row, self._row + self._count)
+                part = self._rows
             own = self._owns[attribute, attribute in self._log.columns] = _Own(column.spaces[part], column.keys[part])
         return own
 
@@ -129,7 +150,7 @@ class RowDecisions:
         core = self._cores.get(place)
         if core is None:
             index = self._window.index_of(column)
-            index.follow(Line(column.spaces, column.keys, _ALIVE, int(self._firsts[-1]), self._base))
+            index.follow(self._line(column))
             core = self._cores[place] = [index.summary(space) for space in range(SPACES)]
         return core
 
@@ -140,23 +161,19 @@ class RowDecisions:
             return known
         if not column.seen[space]:
             return self._nobody
-        count, low, high = self._core(column)[space]
-        first, base = self._firsts, self._base
-        start = int(first[0])
-        old, own = slice(start, int(first[-1])), slice(base, base + self._count - 1)
-        ends, of_old = ends_of(self._count), ends_of(int(first[-1]) - start + 1)
-        running_ends(column.spaces[own], column.keys[own], space, ends_of(1, count, low, high), ends)
-        if len(of_old.counts) > 1:
-            running_ends(column.spaces[old][::-1].copy(), column.keys[old][::-1].copy(), space, ends_of(1), of_old)
-            join_ends(ends, of_old, first - start)
+        core, ends = ends_of(1, *self._core(column)[space]), ends_of(self._count)
+        ends_at(self._line(column), space, core, self._firsts, self._positions, ends)
         self._ends_of[place] = ends
         return ends
 
+    def _line(self, column: Column) -> Line:
+        """The core of all histories."""
+        return Line(column.spaces, column.keys, _ALIVE, int(self._firsts[-1]), int(self._positions[0]))
+
     def _latest(self, column: Column, rows: I64s) -> I64s:
         """The position of the latest earlier event with the same value of the same attribute as each row."""
-        chains = self._window.chains(column)
-        before = chains.follow(self._base + self._count)
-        return before[self._base + rows]
+        before = self._window.chains(column).follow(int(self._positions[-1]) + 1)
+        return before[self._positions[rows]]
 
     # -- quantifiers
 
@@ -232,7 +249,7 @@ class RowDecisions:
         for of, condition in conditions:
             of.ranges(condition.ranges or {})
         ranges = [
-            (of, None if each.ranges is None else of.ranges(each.ranges), each.negated) for of, each in conditions
+            _Range(of, None if each.ranges is None else of.ranges(each.ranges), each.negated) for of, each in conditions
         ]
         spaces = self._own(chain.attribute).spaces[rows]
         can = spaces != ODD
@@ -241,31 +258,53 @@ class RowDecisions:
             of = self._log.column(each.earlier)
             own, is_fine = self._comparable(of, each.attribute, each.operator, rows)
             can &= is_fine
-            compared.append((of, own, each.operator))
-        heads = np.where(spaces == MISSING, -1, self._latest(column, rows))
-        positions, owners = walked(self._window.chains(column).before, heads, self._firsts[rows])
-        fits = np.ones(len(positions), np.bool_)
-        odd = np.zeros(len(positions), np.bool_)
-        for of, own, operator in compared:
-            earlier, new = of.keys[positions], own.keys[owners]
-            of_space = of.spaces[positions]
-            same = (of_space == own.spaces[owners]) & (of_space != MISSING)
-            if operator not in (Operator.EQ, Operator.NE):
-                same &= of_space != BOOLEAN
-            fits &= (same & _compare(operator, earlier, new)) | (of_space == ODD)
-            odd |= of_space == ODD
-        for of, keys, negated in ranges:
-            of_space = of.spaces[positions]
-            is_odd = (of_space == ODD) & (keys is not None)
-            fits &= _within(of, positions, keys, negated) | is_odd
-            odd |= is_odd
+            compared.append(_Comparison(of, own, each.operator))
+        heads = np.where(spaces == MISSING, NOBODY, self._latest(column, rows))
+        before, firsts = self._window.chains(column).before, self._firsts[rows]
+        sizes = lengths(before, heads, firsts, _LONGEST + 1)
+        can &= sizes <= _LONGEST
+        heads[~can], sizes[~can] = NOBODY, 0
         # Events with several values of the chained attribute are in no chain.
-        has_odd = self._ends(column, ODD).counts[rows] > 0
-        found, doubtful = np.zeros(len(rows), np.bool_), has_odd
-        found[owners[fits & ~odd]] = True
-        doubtful[owners[fits & odd]] = True
+        found, doubtful = np.zeros(len(rows), np.bool_), self._ends(column, ODD).counts[rows] > 0
+        for start, end in _stretches(sizes):
+            part = slice(start, end)
+            positions, owners = walked(before, heads[part], firsts[part], int(sizes[part].sum()))
+            owners += start
+            fits, odd = _fits(compared, ranges, positions, owners)
+            found[owners[fits & ~odd]] = True
+            doubtful[owners[fits & odd]] = True
         truths = np.where(found, TRUE, np.where(doubtful, OPEN, FALSE))
         return np.where(can, truths, OPEN)
+
+
+def _stretches(sizes: I64s) -> Iterator[tuple[int, int]]:
+    """Stretches of chains whose events are looked at together."""
+    ends, start = np.cumsum(sizes), 0
+    while start < len(sizes):
+        before = ends[start] - sizes[start]
+        end = max(int(np.searchsorted(ends, before + _AT_ONCE, "right")), start + 1)
+        yield start, end
+        start = end
+
+
+def _fits(
+    compared: Sequence[_Comparison], ranges: Sequence[_Range], positions: I64s, owners: I64s
+) -> tuple[Bools, Bools]:
+    """Whether the earlier events at some positions satisfy what EXISTS asks for their rows, and whether an odd value has to do
+    with it."""
+    fits, odd = np.ones(len(positions), np.bool_), np.zeros(len(positions), np.bool_)
+    for of, own, operator in compared:
+        of_space = of.spaces[positions]
+        same = (of_space == own.spaces[owners]) & (of_space != MISSING)
+        if operator not in (Operator.EQ, Operator.NE):
+            same &= of_space != BOOLEAN
+        fits &= (same & _compare(operator, of.keys[positions], own.keys[owners])) | (of_space == ODD)
+        odd |= of_space == ODD
+    for of, wanted, negated in ranges:
+        is_odd = (of.spaces[positions] == ODD) & (wanted is not None)
+        fits &= _within(of, positions, wanted, negated) | is_odd
+        odd |= is_odd
+    return fits, odd
 
 
 def _found(operator: Operator, low: I64s, high: I64s, key: I64s) -> tuple[Bools, Bools]:

@@ -12,16 +12,21 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.earlier.chunks import Chunk
-from tamis.earlier.join_table import NO_REST, Always, EventJoins, JoinTable
+from tamis.earlier.join_table import Always, EventJoins, JoinTable
 from tamis.earlier.retained import Intake
 from tamis.earlier.row_decisions import OPEN, TRUE, RowDecisions
 from tamis.earlier.shelf import Window
 from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.language.expression import Expression
+from tamis.matcher.naming import pieces
 from tamis.matcher.store import Part
 
 _FEW = 3
 """Rows that are decided one by one faster than together."""
+_MOST_MATCHES = 1 << 20
+"""Matches of a part, if joins precede nothing. Only a single event may have more. A part takes about 60 bytes a match while it is
+made, and 4 later."""
+_NO_ROWS = np.zeros(0, np.int64)
 
 
 def segments(firsts: I64s, base: int, shortest: int) -> list[tuple[int, int]] | None:
@@ -48,36 +53,60 @@ class BatchPlan(NamedTuple):
     """Rows that are decided one by one although they need the same rest."""
 
 
+class _Asked(NamedTuple):
+    """The slots of a part that have a rest."""
+
+    places: I64s
+    """Places among the slots of the part."""
+    numbers: I32s
+    """The numbers of their rests."""
+    rows: I64s
+    """The rows of their events."""
+    ends: I64s
+    """The place behind the last slot of each row of the part."""
+
+
 class BatchJoins:
     """The joins of a batch of events over one history without gaps. The events are not retained yet."""
 
     def __init__(self, table: JoinTable, window: Window, chunk: Chunk, plan: BatchPlan) -> None:
         self._table, self._window, self._chunk = table, window, chunk
         self._firsts, self._base, self._all, self._few = plan
-        self._stretches: dict[tuple[int, int], RowDecisions] = {}
+        self._stretches: list[tuple[I64s, RowDecisions]] = []
+        """The rows that ask, and their decisions."""
 
-    def _of(self, stretch: tuple[int, int]) -> RowDecisions:
-        found = self._stretches.get(stretch)
-        if found is None:
-            start, end = stretch
-            found = RowDecisions(self._window, self._chunk, self._firsts[start:end], self._base + start, start)
-            self._stretches[stretch] = found
-        return found
+    def decide(self, parts: Sequence[Part], always: Sequence[Always]) -> Iterator[Part]:
+        """The parts with the slots that events satisfy. A part with many slots becomes several."""
+        asked = list(map(self._asked_of, parts))
+        of_rests = [each.rows for each in asked]
+        rows = np.arange(len(self._firsts)) if always else np.unique(np.concatenate([_NO_ROWS, *of_rests]))
+        for start, end in self._all:
+            of = rows[slice(*np.searchsorted(rows, (start, end)).tolist())]
+            if len(of):
+                decisions = RowDecisions(self._window, self._chunk, self._firsts[of], of, self._base)
+                self._stretches.append((of, decisions))
+        for part, of_part in zip(parts, asked, strict=True):
+            if always and len(part.counts):
+                yield from self._with_always(part, of_part, always)
+            elif not len(of_part.places):
+                yield part
+            else:
+                kept = self._kept(part, of_part)
+                gone = np.searchsorted(of_part.ends, np.flatnonzero(~kept), "right")
+                counts = part.counts - np.bincount(gone, minlength=len(of_part.ends))
+                yield part._replace(counts=counts, slots=part.slots[kept])
+        self._table.decided += sum(decisions.decided for _, decisions in self._stretches)
 
-    def decide(self, part: Part, always: Sequence[Always]) -> Part:
-        """The part with the slots that events satisfy."""
-        numbers = self._table.numbers(part.slots)
-        asked = np.flatnonzero(numbers != NO_REST)
-        if not len(asked) and not always:
-            return part
+    def _asked_of(self, part: Part) -> _Asked:
+        places, numbers = self._table.with_rest(part.slots)
         ends = np.cumsum(part.counts)
-        rows = part.first + np.searchsorted(ends, asked, "right")
+        return _Asked(places, numbers, part.first + np.searchsorted(ends, places, "right"), ends)
+
+    def _kept(self, part: Part, asked: _Asked) -> Bools:
+        """Whether the event of each slot satisfies its rest."""
         kept = np.ones(len(part.slots), np.bool_)
-        kept[asked] = self._hold(numbers[asked], rows)
-        if always:
-            return self._with_always(part, kept, always)
-        gone = np.bincount(np.searchsorted(ends, np.flatnonzero(~kept), "right"), minlength=len(ends))
-        return part._replace(counts=part.counts - gone, slots=part.slots[kept])
+        kept[asked.places] = self._hold(asked.numbers, asked.rows)
+        return kept
 
     def _hold(self, numbers: I32s, rows: I64s) -> Bools:
         """Whether the rest with each number holds for its row."""
@@ -96,11 +125,10 @@ class BatchJoins:
 
     def _truths(self, rest: Expression, rows: I64s) -> I64s:
         truths = np.full(len(rows), OPEN)
-        for stretch in self._all:
-            inside = slice(*np.searchsorted(rows, stretch).tolist())
+        for of, decisions in self._stretches:
+            inside = slice(*np.searchsorted(rows, (of[0], of[-1] + 1)).tolist())
             if inside.start < inside.stop:
-                decisions = self._of(stretch)
-                truths[inside] = decisions.truths(rest, rows[inside] - stretch[0])
+                truths[inside] = decisions.truths(rest, np.searchsorted(of, rows[inside]))
         return truths
 
     def _one_by_one(self, places: I64s, rows: I64s) -> Iterator[tuple[I64s, EventJoins]]:
@@ -115,26 +143,35 @@ class BatchJoins:
             yield of_row, joins
             self._table.decided += len(joins.truths)
 
-    def _with_always(self, part: Part, kept: Bools, always: Sequence[Always]) -> Part:
+    def _with_always(self, part: Part, asked: _Asked, always: Sequence[Always]) -> Iterator[Part]:
         """The part with the slots that were kept, and those of what holds without a constant part."""
+        kept = self._kept(part, asked)
         count = len(part.counts)
-        rows = np.arange(part.first, part.first + count)
-        of_event, slots = [np.repeat(np.arange(count), part.counts)[kept]], [part.slots[kept]]
-        for each in always:
-            truths = self._truths(each.expression, rows)
-            for [at], joins in self._one_by_one(np.flatnonzero(truths == OPEN), rows):
-                truths[at] = TRUE if joins.truth(each.expression) is True else 0
-            holds = np.flatnonzero(truths == TRUE)
-            of_event.append(np.repeat(holds, len(each.slots)))
-            slots.append(np.tile(each.slots, len(holds)))
-        # A slot may have both parts.
-        pairs = np.unique(np.concatenate(of_event) << 32 | np.concatenate(slots).astype(np.int64))
-        counts = np.bincount(pairs >> 32, minlength=count)
-        return part._replace(counts=counts, slots=(pairs & 0xFFFF_FFFF).astype(np.int32))
+        holds = [self._always_holds(each, part.first + np.arange(count)) for each in always]
+        owners = np.repeat(np.arange(count), part.counts)[kept]
+        slots = part.slots[kept]
+        sizes = np.bincount(owners, minlength=count)
+        for each, rows in zip(always, holds, strict=True):
+            sizes[rows] += len(each.slots)
+        for start, end in pieces(np.append(0, np.cumsum(sizes)), _MOST_MATCHES):
+            inside = slice(*np.searchsorted(owners, (start, end)).tolist())
+            of_event, found = [owners[inside] - start], [slots[inside]]
+            for each, rows in zip(always, holds, strict=True):
+                rows = rows[slice(*np.searchsorted(rows, (start, end)).tolist())] - start
+                of_event.append(np.repeat(rows, len(each.slots)))
+                found.append(np.tile(each.slots, len(rows)))
+            # A slot may have both parts.
+            pairs = np.unique(np.concatenate(of_event) << 32 | np.concatenate(found).astype(np.int64))
+            counts = np.bincount(pairs >> 32, minlength=end - start)
+            satisfied = (pairs & 0xFFFF_FFFF).astype(np.int32)
+            yield part._replace(first=part.first + start, counts=counts, slots=satisfied)
 
-    def count_decided(self) -> None:
-        """Count the joins that were decided for many rows at once."""
-        self._table.decided += sum(each.decided for each in self._stretches.values())
+    def _always_holds(self, each: Always, rows: I64s) -> I64s:
+        """The places of the rows for which an expression holds."""
+        truths = self._truths(each.expression, rows)
+        for [at], joins in self._one_by_one(np.flatnonzero(truths == OPEN), rows):
+            truths[at] = TRUE if joins.truth(each.expression) is True else 0
+        return np.flatnonzero(truths == TRUE)
 
 
 def plan_of(intake: Intake, shortest: int) -> BatchPlan | None:

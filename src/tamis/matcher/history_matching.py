@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,16 +51,21 @@ class HistoryMatching(HistoryChanges):
             self._prepare()
         gate, known = self.gate, self.keyed.dimensions
         changes, single = gate.changes, self.engine.singles.take()
-        is_packed = flat is None and bool(known.forms) and single.event.pack_known(event, known) and "" not in event
+        is_packed = flat is None and bool(known.forms) and single.event.pack_known(event, known)
         if flat is None and not is_packed:
             # Not in turn: flattening may run any code, which may call the matcher.
             single.is_taken = False
             flat = flatten(event)
             single = self.engine.singles.take()
+        elif flat is None and not single.event.is_whole:
+            flat = flatten(event)  # Nobody has looked at some of its values.
         self._turn.acquire()
         try:
-            self._tidy()
             table = self._table
+            if table.gone or table is not self._indexed_for:
+                self._tidy()
+            if flat is not None and not all(flat.values()):
+                self._check_wrong(flat)
             always: Sequence[Always]
             joins_changes, always = table.changes, table.always()
             held = self.engine.version if always else None
@@ -70,19 +75,24 @@ class HistoryMatching(HistoryChanges):
                 latest, ids = self.engine.latest(), self.ids
                 count = single.match(latest, ids.numbers, known.count)
             if count == NOT_SMALL or joins_changes & 1 or table.changes != joins_changes or table is not self._table:
-                flat = flatten(event) if flat is None else flat
-                if not all(flat.values()):  # Only values outside the language are empty.
-                    refuse_asked(flat, self._asked)
+                if flat is None:
+                    flat = flatten(event)
+                    self._check_wrong(flat)
                 whole: FlatEvent = flat
                 (count, latest, ids), always = self._with_always(lambda: self._matched_flat(event, whole, single))
             if self.engine.counters.events >= self.sample.next:
                 self._learn(flatten(event) if flat is None else flat)
-            # Plain numbers are retained as a copy.
+            # An event that is not flat has only small numbers, which the kernel has looked at. It is retained as a copy.
             names = self._named(single, count, ids, event.copy() if flat is None else flat, always, k)  # type: ignore[attr-defined]
             del held, latest
             return names
         finally:
             self._turn.release()
+
+    def _check_wrong(self, flat: FlatEvent, row: int | None = None) -> None:
+        """Raise an EventError if an event has a value outside the language that joins or the history ask about."""
+        if not all(flat.values()):  # Only values outside the language are empty.
+            refuse_asked(flat, self._asked, row)
 
     def _matched_flat(self, event: Any, flat: FlatEvent, single: Single) -> tuple[int, tuple[Version, int, int], Ids]:
         """How many slots an event matches, and what it was matched with."""
@@ -141,7 +151,7 @@ class HistoryMatching(HistoryChanges):
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         with self._in_turn():
             for row, event in enumerate(events):
-                refuse_asked(event, self._asked, row)
+                self._check_wrong(event, row)
             match = functools.partial(self._candidates_of, events, threads)
             return list(map(then, self._decided(match, ListedEvents(events), k)))
 
@@ -176,36 +186,36 @@ class HistoryMatching(HistoryChanges):
             if changes == self._changes_of_version and table is self._table:
                 return found, always
 
-    def _decided(self, match: Callable[[], list[Part]], chunk: Chunk, k: int | None) -> list[Part]:
-        """The parts that `match` finds, with the slots that events satisfy among those whose constant part they satisfy."""
+    def _decided(self, match: Callable[[], list[Part]], chunk: Chunk, k: int | None) -> Iterator[Part]:
+        """The parts that `match` finds, with the slots that events satisfy among those whose constant part they satisfy.
+
+        The events are retained when the last part was taken.
+        """
         # While the version lives, no slot is given to another subscription.
         held = self.engine.version
         parts, always = self._with_always(match)
         with self._retained.taking(chunk) as intake:
-            kept = self._decided_together(parts, chunk, intake, always)
-            if kept is None:
-                kept = [self._decided_part(part, chunk, intake, always) for part in parts]
+            for part in self._decided_parts(parts, chunk, intake, always):
+                if k is None:
+                    yield part
+                else:
+                    weights = self._beside[part.ids].weights
+                    counts, slots = keep_heaviest(part.counts, part.slots, weights.view(), k)
+                    yield part._replace(counts=counts, slots=slots)
             intake.retain_all()
-        if k is not None:
-            for at, part in enumerate(kept):
-                weights = self._beside[part.ids].weights
-                counts, slots = keep_heaviest(part.counts, part.slots, weights.view(), k)
-                kept[at] = part._replace(counts=counts, slots=slots)
         del held
-        return kept
 
-    def _decided_together(
+    def _decided_parts(
         self, parts: list[Part], chunk: Chunk, intake: Intake, always: Sequence[Always]
-    ) -> list[Part] | None:
-        """The parts, if rows can be decided together: this depends on their histories."""
+    ) -> Iterator[Part]:
+        """The parts one after another. Rows are decided together if their histories allow it."""
         table, ids = self._table, self.ids
         plan = plan_of(intake, self.limits.history_stretch)
-        if plan is None or any(part.ids is not ids for part in parts):
-            return None
-        joins = BatchJoins(table, self._retained.window, chunk, plan)
-        kept = [joins.decide(part, always) for part in parts]
-        joins.count_decided()
-        return kept
+        if plan is not None and all(part.ids is ids for part in parts):
+            yield from BatchJoins(table, self._retained.window, chunk, plan).decide(parts, always)
+        else:
+            for part in parts:
+                yield self._decided_part(part, chunk, intake, always)
 
     def _decided_part(self, part: Part, chunk: Chunk, intake: Intake, always: Sequence[Always]) -> Part:
         table = self._beside[part.ids].table

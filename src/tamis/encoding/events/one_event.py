@@ -75,6 +75,11 @@ class OneEvent:
         self._form: Form | None = None
         """Kept alive while the buffer has its address."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the form of the last event that `pack_known` took has all attributes of the event."""
+        return self._form is not None and self._form.asked is None
+
     def _reserve(self, words: int) -> None:
         # Python writes to bytes, the kernel reads words.
         self._bytes = bytearray(8 * words)
