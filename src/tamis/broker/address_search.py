@@ -112,20 +112,20 @@ def _read(data: U8s, start: I32s, family: U8s, high: I64s, low: I64s) -> None:
 @inlined
 def _ipv4(data: U8s, at: int, end: int) -> int:
     """The number of an IPv4 address; -1 if the bytes are none."""
-    number = I64(0)
+    number: int = I64(0)
     for place in range(4):
         first, part = at, 0
         while at < end and at < first + 4 and _ZERO <= data[at] <= _NINE:
             part = 10 * part + I64(data[at]) - _ZERO
             at += 1
         if at == first or part > 255 or (at > first + 1 and data[first] == _ZERO):
-            return I64(-1)
+            return -1
         number = number << 8 | part
         if place < 3:
             if at == end or data[at] != _DOT:
-                return I64(-1)
+                return -1
             at += 1
-    return number if at == end else I64(-1)
+    return number if at == end else -1
 
 
 @inlined

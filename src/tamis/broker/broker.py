@@ -254,20 +254,20 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
     def would_match(self, event: Any) -> bool:
         """Whether anyone wants an event. Publishers may ask this before they make an expensive event.
 
+        A broker that was opened with ``read_only=True`` makes a matcher of its own when this is first asked. That takes as long
+        as opening the folder for writing. With a history, it reads the retained events again after each change of the folder.
+
         Raises
         ------
         EventError
         """
-        with self._writing():
-            self._state.now()
-            history = self._state.history
-            return bool(self._state.matcher.match(event, k=1)) if history is None else history.wants(event)
+        with self._matching() as state:
+            return bool(state.matcher.match(event, k=1)) if state.history is None else state.history.wants(event)
 
     def attributes(self) -> set[str]:
         """The attributes that subscriptions ask about, and perhaps those of recently removed subscriptions."""
-        with self._writing():
-            self._state.now()
-            return self._state.store.asked()
+        with self._matching() as state:
+            return state.store.asked()
 
     def replay(self, expression: Any, after: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
         """The stored events that an expression is true of, with their numbers. Nobody is told.

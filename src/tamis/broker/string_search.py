@@ -74,7 +74,7 @@ def rlike(texts: pa.Array, pattern: str) -> Bools:
     literals = needed(pattern).literals
     if not 0 < len(literals) <= _FEW_LITERALS:
         return bools(pc.match_substring_regex(texts, pattern))
-    is_found = np.logical_or.reduce([_contains(texts, literal) for literal in literals])
+    is_found: Bools = np.logical_or.reduce([_contains(texts, literal) for literal in literals])
     rows = np.flatnonzero(is_found)
     if 2 * len(rows) > len(texts):
         return bools(pc.match_substring_regex(texts, pattern))
