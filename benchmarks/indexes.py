@@ -222,8 +222,8 @@ def with_those_before(results: dict[str, Any], before: dict[str, Any]) -> dict[s
     """
     if any(results[name] != before[name] for name in ("machine", "versions", "tamis", "seed")):
         return results
-    anew = {_place(row) for row in results["rows"]}
-    rows = [*(row for row in before["rows"] if _place(row) not in anew), *results["rows"]]
+    measured = {_place(row) for row in results["rows"]}
+    rows = [*(row for row in before["rows"] if _place(row) not in measured), *results["rows"]]
     peak = max(results["peak_bytes"], before["peak_bytes"])
     order = [
         (size, shape, name)

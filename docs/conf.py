@@ -13,7 +13,7 @@ html_show_sphinx = html_show_copyright = html_show_sourcelink = False
 html_copy_source = False
 html_static_path: list[str] = []
 
-# Links to headings are those that GitHub makes.
+# Headings get the same links as on GitHub.
 myst_heading_anchors = 4
 myst_enable_extensions = ["deflist"]
 

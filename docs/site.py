@@ -1,4 +1,4 @@
-"""Put the pages of the site together: those of this folder, those that lie elsewhere, and the reference.
+"""Put the pages of the site together: the pages of this folder, pages from elsewhere, and the reference.
 
 python docs/site.py FOLDER
 

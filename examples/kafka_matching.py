@@ -16,7 +16,7 @@ rejected        {"topic": "events", "partition": 0, "offset": 7, "value": "{brok
 Broken is what is no JSON, or has values of other types, or no id. A change that can be read and is wrong (its expression, say)
 is among the rejections of the version that it would have been in: `tamis.spark.rejections`.
 
-After a failure a batch may be sent again, with the same keys: Kafka keeps both, whoever reads drops the second, or the topics
+After a failure a batch may be sent again, with the same keys: Kafka keeps both. Readers drop the second one, or the topics
 are compacted.
 """
 
@@ -97,7 +97,7 @@ def main() -> None:
     )
     queries += [updating, matching]
     if not options.once:
-        spark.streams.awaitAnyTermination()  # One that fails ends the program, and whoever watches it starts it again.
+        spark.streams.awaitAnyTermination()  # A query that fails ends the program, so that its supervisor starts it again.
     for query in queries:
         query.awaitTermination()
 

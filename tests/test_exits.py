@@ -36,7 +36,7 @@ def look():
     print("left:", named, tasks() - before, flush=True)
 
 atexit.register(look)
-# Whoever starts the tests in the background has SIGINT ignored, and children inherit that.
+# A shell that starts the tests in the background ignores SIGINT, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import pyarrow.compute
 pyarrow.compute.sum(pyarrow.array([1]))

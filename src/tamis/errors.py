@@ -173,6 +173,10 @@ class EventError(TamisError, ValueError):
             place.append(f"attribute {attribute!r}")
         super().__init__(f"{', '.join(place)}: {message}" if place else message)
 
+    def at(self, row: int | None) -> EventError:
+        """The same error of one event, for a batch in which the event has this position."""
+        return EventError(self.reason, row=row, attribute=self.attribute)
+
 
 class TableError(TamisError, ValueError):
     """A table of subscriptions or events lacks a required column, or a row of it is wrong. `row` is the wrong row, if any."""

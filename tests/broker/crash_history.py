@@ -219,7 +219,7 @@ class History:
             self.cursors[subscriber] = cursor
 
     def _check_notes(self, seen: list[Any], broker: Broker | Client) -> None:
-        """Notes have all numbers from 1 on, and those that somebody saw are the same."""
+        """Notes have all numbers from 1 on, and a note that somebody saw is the same."""
         for subscriber in {subscriber for subscriber, _ in self.versions}:
             read = list(broker.notifications(subscriber, after=0))
             assert [note.sequence for note in read] == list(range(1, len(read) + 1))

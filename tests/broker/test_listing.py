@@ -85,10 +85,10 @@ def test_one_event(broker: Broker) -> None:
 
 def test_listeners_are_told_of_notes(broker: Broker) -> None:
     told: list[tuple[list[int], list[int]]] = []
-    leave = broker.listen(lambda owners, names: told.append((owners.tolist(), sorted(names.tolist()))))
+    leave = broker.listen(lambda subscribers, names: told.append((subscribers.tolist(), sorted(names.tolist()))))
     broker.publish({"price": 3})
     broker.subscribe("eve", "late", "price = 3")
-    assert [(sorted(owners), names) for owners, names in told] == [([1, 2], [2, 3])]
+    assert [(sorted(subscribers), names) for subscribers, names in told] == [([1, 2], [2, 3])]
     leave()
     leave()
     broker.publish({"price": 3})

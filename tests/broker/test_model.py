@@ -328,7 +328,11 @@ class BrokerMachine(RuleBasedStateMachine):
     def would_match(self, event: dict[str, Any]) -> None:
         stored = self.model.coming(event)
         active = [name for name, wish in self.model.wishes.items() if wish.is_active(self.model.now)]
-        assert self.broker.would_match(event) == any(self.model.wants(name, stored) for name in active)
+        is_wanted = any(self.model.wants(name, stored) for name in active)
+        assert self.broker.would_match(event) == is_wanted
+        if getattr(self, "reader", None) is not None:
+            assert self.reader is not None
+            assert self.reader.would_match(event) == is_wanted
 
     @precondition(lambda self: self.history is not None)
     @rule(expression=st.sampled_from(_JOINED))

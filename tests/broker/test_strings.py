@@ -63,6 +63,19 @@ def test_long_patterns(runs: int) -> None:
         assert like(pa.array(texts), read).tolist() == list(map(read.matches, texts)), read
 
 
+_EXPRESSIONS = [
+    *("a+b", "^a", "b$", "[^a]", ".", "é", "(?i)a", "(?i)k", r"\pL", r"\w\W", "(a|b)*$"),
+    *(
+        "aab$",
+        "^aab",
+        "(aab|bba).",
+        "aa[^a]*bb",
+        "(?i)AAB",
+        "aaé+",
+        "(aab|bba|aba)",
+        "aab|b",
+    ),  # They need "aab" or the like.
+]
 _PREDICATES = st.one_of(
     st.builds(
         Predicate,
@@ -76,7 +89,7 @@ _PREDICATES = st.one_of(
         Predicate,
         st.just("a"),
         st.just(Operator.RLIKE),
-        st.tuples(st.sampled_from(["a+b", "^a", "b$", "[^a]", ".", "é", "(?i)a", "(?i)k", r"\pL", r"\w\W", "(a|b)*$"])),
+        st.tuples(st.sampled_from(_EXPRESSIONS)),
     ),
     st.builds(
         CasePredicate,
@@ -90,6 +103,8 @@ _PREDICATES = st.one_of(
 
 @given(texts=TEXTS, predicate=_PREDICATES)
 @example(texts=["K", "k", "ſ"], predicate=Predicate("a", Operator.RLIKE, ("(?i)k|s",)))
+@example(texts=["xaab", "aabx", "b", "c"], predicate=Predicate("a", Operator.RLIKE, ("aab$",)))
+@example(texts=["aabb", "aab"], predicate=Predicate("a", Operator.RLIKE, ("aab$",)))
 @example(texts=["İ", "ΑΣ"], predicate=Predicate("a", Operator.ILIKE, ("%̇%",)))
 def test_predicates(texts: list[str], predicate: Predicate) -> None:
     strings, half = Strings(), len(texts) // 2
@@ -167,7 +182,9 @@ def test_strings_of_a_file_and_new_ones(few_to_know: int) -> None:
     assert (len(strings) == 5) == (few_to_know == 100)
     later = strings.code("Later")
     assert strings.cased(Case.LOWER).to_pylist() == [text.lower() for text in strings.texts().to_pylist()]
-    assert strings.kept(np.array([1, later], np.int32)).texts().to_pylist() == ["B", "Later"]
+    kept = strings.kept(np.array([1, later], np.int32))
+    assert kept.texts().to_pylist() == ["B", "Later"]
+    assert (kept.code("B") == 0) == (few_to_know == 100), "the limit also holds for the strings that are kept"
 
 
 def test_the_other_case_follows_new_strings() -> None:

@@ -180,7 +180,7 @@ def none(found: Any) -> None:
 
 
 def test_removed_at_once_and_added_at_once() -> None:
-    """Some random expressions are toggled. Those that stay are always found if true, and false ones are never found."""
+    """Some random expressions are toggled. The others are always found if true. False ones are never found."""
     cases = RandomCases(7)
     expressions = [cases.expression() for _ in range(80)]
     events = [cases.event() for _ in range(12)]

@@ -1,4 +1,4 @@
-"""The workload as a whole: planted matches, marginals, the same blocks whoever makes them."""
+"""The workload as a whole: planted matches, marginals, the same blocks from any process."""
 
 from __future__ import annotations
 

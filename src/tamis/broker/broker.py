@@ -130,9 +130,9 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
             The broker is closed. The iterator raises this, too, unless it follows.
         """
         with self._looking():
-            owner = self._subscribing.owner(subscriber)
-            start = owner.cursor if after is None else plain_number(after, "after")
-            hidden = self._retention.last_hidden(owner, self._state)
+            row = self._subscribing.subscriber(subscriber)
+            start = row.cursor if after is None else plain_number(after, "after")
+            hidden = self._retention.last_hidden(row, self._state)
             if 0 < start < hidden:
                 raise RetentionError(subscriber, start, hidden + 1)
         return self._read(subscriber, start or None, follow)
@@ -145,12 +145,12 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
                 if follow and self._is_closed:
                     return
                 self._look()
-                owner = self._subscribing.owner(subscriber)
-                hidden = self._retention.last_hidden(owner, self._state)
+                row = self._subscribing.subscriber(subscriber)
+                hidden = self._retention.last_hidden(row, self._state)
                 after = hidden if after is None else after
                 if max(hidden, missing) > after:
                     raise RetentionError(subscriber, after, max(hidden, missing) + 1)
-                queued = self._state.queues.read(owner.number, after, self._limits.notes_at_once)
+                queued = self._state.queues.read(row.number, after, self._limits.notes_at_once)
                 if not queued:
                     if not follow:
                         return
@@ -188,10 +188,10 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
         """
         number = plain_number(sequence, "sequence")
         with self._looking():
-            owner = self._subscribing.owner(subscriber)
-            self._check_told(owner, number)
-            if number > owner.cursor:
-                self._cursor_tables().move_cursor(owner.number, number)
+            row = self._subscribing.subscriber(subscriber)
+            self._check_told(row, number)
+            if number > row.cursor:
+                self._cursor_tables().move_cursor(row.number, number)
 
     def acknowledge_many(self, sequences: Mapping[str, int]) -> None:
         """Move the cursors of subscribers in one step: all of them, or none if one is wrong. See `acknowledge`.
@@ -203,18 +203,18 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
         with self._looking():
             moves = []
             for subscriber, sequence in sequences.items():
-                owner, number = self._subscribing.owner(subscriber), plain_number(sequence, "sequence")
-                self._check_told(owner, number)
-                moves.append((owner.number, number))
+                row, number = self._subscribing.subscriber(subscriber), plain_number(sequence, "sequence")
+                self._check_told(row, number)
+                moves.append((row.number, number))
             tables = self._cursor_tables()
             with tables.transaction():
                 for number, sequence in moves:
                     tables.move_cursor(number, sequence)
 
-    def _check_told(self, owner: SubscriberRow, number: int) -> None:
-        total = self._state.queues.total(owner.number)
+    def _check_told(self, row: SubscriberRow, number: int) -> None:
+        total = self._state.queues.total(row.number)
         if number > total:
-            raise OptionError(f"`sequence` is {number}, but the last note of {shortened(owner.name)} is {total}")
+            raise OptionError(f"`sequence` is {number}, but the last note of {shortened(row.name)} is {total}")
 
     def explain(self, subscriber: str, name: str, event_sequence: int) -> Explanation:
         """Explain why a stored event satisfies a subscription or not. A value outside the language is UNKNOWN.
@@ -254,20 +254,20 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
     def would_match(self, event: Any) -> bool:
         """Whether anyone wants an event. Publishers may ask this before they make an expensive event.
 
+        A broker that was opened with ``read_only=True`` makes a matcher of its own when this is first asked. That takes as long
+        as opening the folder for writing. With a history, it reads the retained events again after each change of the folder.
+
         Raises
         ------
         EventError
         """
-        with self._writing():
-            self._state.now()
-            history = self._state.history
-            return bool(self._state.matcher.match(event, k=1)) if history is None else history.wants(event)
+        with self._matching() as state:
+            return bool(state.matcher.match(event, k=1)) if state.history is None else state.history.wants(event)
 
     def attributes(self) -> set[str]:
         """The attributes that subscriptions ask about, and perhaps those of recently removed subscriptions."""
-        with self._writing():
-            self._state.now()
-            return self._state.store.asked()
+        with self._matching() as state:
+            return state.store.asked()
 
     def replay(self, expression: Any, after: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
         """The stored events that an expression is true of, with their numbers. Nobody is told.

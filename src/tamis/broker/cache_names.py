@@ -42,7 +42,7 @@ def found_in(folder: Path, kind: str) -> list[str]:
 
 
 def remove(folder: Path, kind: str, kept: Collection[str]) -> None:
-    """Delete all files of a kind but some, and those that a killed process has begun. Nobody writes one at the moment."""
+    """Delete all files of a kind but some, and the unfinished files of a killed process. Nobody writes one at the moment."""
     gone = [folder / name for name in found_in(folder, kind) if name not in kept]
     for path in (*gone, *folder.glob(f".{kind}-*.part")):
         with suppress(OSError):

@@ -16,7 +16,7 @@ from tamis.broker.event_text import event_text
 from tamis.broker.history_table import known_event
 from tamis.broker.retention import Retention
 from tamis.broker.state import State, numbers_text
-from tamis.errors import EventError, OptionError, UnknownIdError, shortened
+from tamis.errors import OptionError, UnknownIdError, shortened
 from tamis.kernels.numbers import I64s
 from tamis.language.values import INT64_MAX, is_iterable
 
@@ -48,10 +48,7 @@ def read_deliveries(given: Iterable[Any]) -> list[Delivery]:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise OptionError(f"delivery {row} must be a pair of an event and numbers, not {shortened(pair)}")
         event, numbers = pair
-        try:
-            text = event if isinstance(event, StoredText) else event_text(event)
-        except EventError as error:
-            raise EventError(error.reason, row=row, attribute=error.attribute) from None
+        text = event if isinstance(event, StoredText) else event_text(event, row=row)
         found.append(Delivery(text, _read_numbers(numbers, row)))
     return found
 
@@ -128,9 +125,9 @@ class Delivering:
         UnknownIdError
         """
         distinct = np.unique(np.concatenate([np.empty(0, np.int64), *matches]))
-        owners = self._state.owners.view()
-        is_known = (distinct > 0) & (distinct < len(owners))
-        is_known[is_known] = owners[distinct[is_known]] > 0
+        subscriber_of = self._state.subscriber_of.view()
+        is_known = (distinct > 0) & (distinct < len(subscriber_of))
+        is_known[is_known] = subscriber_of[distinct[is_known]] > 0
         if not is_known.all():
             raise UnknownIdError(int(distinct[~is_known][0]), "subscription with the number")
         matcher, tables = self._state.matcher, self._state.tables

@@ -45,17 +45,24 @@ _UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, Typ
 Json: TypeAlias = Any
 
 
-def event_text(event: Any) -> str:
+def event_text(event: Any, *, row: int | None = None) -> str:
     """The JSON text of an event: a mapping, an instance of a dataclass, or a pandas Series.
 
     Raises
     ------
     EventError
-        A value cannot be stored, or `event` is not an event.
+        A value cannot be stored, or `event` is not an event. The error names the row, if it is given.
 
     >>> event_text({"price": 15, "at": date(2026, 11, 18)})
     '{"price":15,"at":{"$date":"2026-11-18"}}'
     """
+    try:
+        return _text(event)
+    except EventError as error:
+        raise error.at(row) from None
+
+
+def _text(event: Any) -> str:
     items = event.items() if type(event) is dict else event_items(event)
     stored = {}
     for name, value in items:

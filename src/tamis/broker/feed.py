@@ -33,8 +33,8 @@ FEED = pa.schema(
 """The columns of the feed: the fields of `Change`."""
 
 _SQL = """
-    SELECT change, iif(removed OR paused, 'removed', 'added'), number, owner, name, expression, weight, valid_from, valid_until
-    FROM subscriptions JOIN (SELECT number AS own, name AS owner FROM subscribers) ON own = subscriber
+    SELECT change, iif(removed OR paused, 'removed', 'added'), number, who, name, expression, weight, valid_from, valid_until
+    FROM subscriptions JOIN (SELECT number AS own, name AS who FROM subscribers) ON own = subscriber
     WHERE change > ? AND change <= ? ORDER BY change
 """
 

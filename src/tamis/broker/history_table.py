@@ -6,7 +6,7 @@
     newest     the largest time of this event and all events before it; null if there is none
     event      null while the event is in `events`, then its text
 
-The history of event n follows from the table: of the events before n with the same key, those that are not older than `age`
+The history of event n follows from the table: of the events before n with the same key, the ones not older than `age`
 before `newest` of n. Of these, the `rows` with the largest times, of equal times the latest ones. It does not matter when an
 event left: it never comes back, since the events that drive it out have larger times and leave later.
 

@@ -95,15 +95,15 @@ class ListingCalls(StorageCalls):
         values: list[Any] = [plain_number(after, "after")]
         if subscriber is not None:
             with self._looking():
-                sql, values = f"{sql} AND s.subscriber = ?", [*values, self._subscribing.owner(subscriber).number]
+                sql, values = f"{sql} AND s.subscriber = ?", [*values, self._subscribing.subscriber(subscriber).number]
         if search:
             sql, values = f"{sql} AND {_CONTAINS}", [*values, *[_folded(search)] * 3]
         return [
             Numbered(
                 number,
-                StandingSubscription(owner, name, text, weight, as_datetime(start), as_datetime(end), bool(paused)),
+                StandingSubscription(who, name, text, weight, as_datetime(start), as_datetime(end), bool(paused)),
             )
-            for number, owner, name, text, weight, start, end, paused in self._page(
+            for number, who, name, text, weight, start, end, paused in self._page(
                 f"{sql} ORDER BY s.number", values, limit
             )
         ]
@@ -116,7 +116,7 @@ class ListingCalls(StorageCalls):
         UnknownIdError
         """
         with self._looking():
-            return self._figures(self._subscribing.owner(name))
+            return self._figures(self._subscribing.subscriber(name))
 
     def find_subscribers(self, search: str = "", *, after: int = 0, limit: int = 100) -> list[SubscriberFigures]:
         """A page of the subscribers, in the order in which they first came. The parameters are those of `find_subscriptions`."""
@@ -173,7 +173,7 @@ class ListingCalls(StorageCalls):
         UnknownIdError
         """
         with self._looking():
-            if not 0 < plain_number(number, "number") < len(self._state.owners):
+            if not 0 < plain_number(number, "number") < len(self._state.subscriber_of):
                 raise UnknownIdError(number)
         return self._reading.names(number)
 
@@ -183,7 +183,7 @@ class ListingCalls(StorageCalls):
         At most `most` subscriptions are looked at, which `seed` chooses. Some of them have no known cost and are left out.
         """
         with self._writing():
-            count = len(self._state.owners)
+            count = len(self._state.subscriber_of)
         chosen = range(1, count)
         numbers = chosen if len(chosen) <= most else random.Random(seed).sample(chosen, most)
         found = [(number, cost) for number in numbers if (cost := self.cost(number)) is not None]

@@ -44,6 +44,10 @@ class LiveHistory:
         self._events, self._rows = [], []
         self._is_sure = self._is_lost = False
 
+    def doubt(self) -> None:
+        """Another process may have changed the tables."""
+        self._is_sure = False
+
     def ensure(self) -> None:
         """Read the tables, if memory may differ from them."""
         if not self._is_sure:

@@ -115,7 +115,7 @@ class Offer:
             found = state.matcher.match_batch(given, k=self.k)
         except EventError as error:
             row = None if error.row is None else rows[error.row]
-            raise EventError(error.reason, row=row, attribute=error.attribute) from None
+            raise error.at(row) from None
         names = found["subscription"].to_numpy() if len(found) else np.empty(0, np.int64)
         ends = np.searchsorted(found["event"].to_numpy(), np.arange(len(rows) + 1))
         matches: list[Any] = [()] * len(idle)
@@ -129,7 +129,7 @@ class Offer:
         except EventError as error:
             if len(self.events) == 1:
                 raise
-            raise EventError(error.reason, row=row, attribute=error.attribute) from None
+            raise error.at(row) from None
 
 
 def texts_of(events: Sequence[Any]) -> list[str]:
@@ -142,13 +142,7 @@ def texts_of(events: Sequence[Any]) -> list[str]:
     """
     if len(events) == 1:
         return [event_text(events[0])]
-    texts = []
-    for row, event in enumerate(events):
-        try:
-            texts.append(event_text(event))
-        except EventError as error:
-            raise EventError(error.reason, row=row, attribute=error.attribute) from None
-    return texts
+    return [event_text(event, row=row) for row, event in enumerate(events)]
 
 
 class Line:
@@ -324,7 +318,7 @@ class _Batch:
             found = iter(history.decide(flat, idle, first, offer.k, lambda ids: self._refuse(ids, counted)))
         except EventError as error:
             row = None if error.row is None or len(offer.events) == 1 else rows[error.row]
-            raise EventError(error.reason, row=row, attribute=error.attribute) from None
+            raise error.at(row) from None
         return [next(found) if new else () for new in is_new]
 
     def _known(self, key: str | None) -> Published | None:

@@ -47,14 +47,14 @@ class Retention(NamedTuple):
         """Whether a full queue refuses events."""
         return self.max_notes is not None and self.when_full == "refuse publish"
 
-    def last_hidden(self, owner: SubscriberRow, state: State) -> int:
+    def last_hidden(self, row: SubscriberRow, state: State) -> int:
         """The number of the last note of a subscriber that cannot be read any more; 0 if all can."""
-        hidden = owner.dropped
+        hidden = row.dropped
         if self.max_notes is not None:
-            beyond = state.queues.total(owner.number) - self.max_notes
-            hidden = max(hidden, beyond if self.when_full == "drop oldest" else min(beyond, owner.cursor))
+            beyond = state.queues.total(row.number) - self.max_notes
+            hidden = max(hidden, beyond if self.when_full == "drop oldest" else min(beyond, row.cursor))
         if self.max_age is not None:
-            hidden = max(hidden, state.queues.last_before(owner.number, state.moment - self.max_age))
+            hidden = max(hidden, state.queues.last_before(row.number, state.moment - self.max_age))
         return hidden
 
     def refuse(self, names: I32s, waiting: Counter[int], state: State) -> None:
@@ -66,17 +66,17 @@ class Retention(NamedTuple):
             A queue is full, and publishing is to be refused then.
         """
         assert self.max_notes is not None
-        owners = np.unique(state.owners.view()[names]).tolist()
-        for owner in owners:
-            row = state.tables.subscriber_numbered(owner)
-            room = self.max_notes - state.queues.total(owner) - waiting[owner]
+        subscribers = np.unique(state.subscriber_of.view()[names]).tolist()
+        for number in subscribers:
+            row = state.tables.subscriber_numbered(number)
+            room = self.max_notes - state.queues.total(number) - waiting[number]
             # Notes that were dropped do not wait. Looking for them takes longer than the cursor, so it comes second.
             if room + row.cursor <= 0 and room + self.last_hidden(row, state) <= 0:
                 raise QueueFullError(
                     f"{shortened(row.name)} has {self.max_notes} notes that were not acknowledged, and no more are allowed. "
                     "Nothing was stored. Hint: publish again when notes were acknowledged"
                 )
-        waiting.update(owners)
+        waiting.update(subscribers)
 
 
 def read_retention(tables: Tables) -> Retention:
@@ -145,7 +145,7 @@ def _delete(state: State, rows: Sequence[tuple[int, str]]) -> Counter[int]:
     state.tables.many("DELETE FROM events WHERE sequence = ?", ((sequence,) for sequence, _ in rows))
     state.tables.put_setting("last_deleted_event", max(rows[-1][0], last_deleted(state.tables)[0]))
     state.tables.put_setting("last_deletion", state.moment)
-    return Counter(_owners(state, (read_numbers(matches) for _, matches in rows)))
+    return Counter(_subscribers(state, (read_numbers(matches) for _, matches in rows)))
 
 
 def delete_old_meetings(state: State, max_age: int) -> None:
@@ -171,8 +171,8 @@ def _delete_empty(state: State, rows: Iterable[MeetingRow], cutoff: int | None) 
         events = sorted(set().union(*told.values()))
         if any(state.tables.event(event) is not None for event in events):
             continue
-        pairs = {(int(state.owners.view()[name]), event) for name, own in told.items() for event in own}
-        gone = Counter(owner for owner, _ in pairs)
+        pairs = {(int(state.subscriber_of.view()[name]), event) for name, own in told.items() for event in own}
+        gone = Counter(subscriber for subscriber, _ in pairs)
         with state.tables.transaction():
             state.tables.rows("DELETE FROM meetings WHERE number = ?", (number,))
             _count_deleted(state, gone)
@@ -181,22 +181,22 @@ def _delete_empty(state: State, rows: Iterable[MeetingRow], cutoff: int | None) 
                 _hide_before(state, gone, cutoff)
 
 
-def _owners(state: State, matches: Iterable[list[int]]) -> Iterable[int]:
+def _subscribers(state: State, matches: Iterable[list[int]]) -> Iterable[int]:
     """The subscribers of each list of subscriptions, each once in a list."""
-    owners = state.owners.view()
+    subscriber_of = state.subscriber_of.view()
     for names in matches:
-        yield from np.unique(owners[np.array(names, np.int32)]).tolist() if names else ()
+        yield from np.unique(subscriber_of[np.array(names, np.int32)]).tolist() if names else ()
 
 
 def _count_deleted(state: State, gone: Counter[int]) -> None:
     """Count notes that leave the tables."""
-    rows = ((count, owner) for owner, count in gone.items())
+    rows = ((count, subscriber) for subscriber, count in gone.items())
     state.tables.many("UPDATE subscribers SET deleted = deleted + ? WHERE number = ?", rows)
 
 
-def _hide_before(state: State, owners: Iterable[int], cutoff: int) -> None:
+def _hide_before(state: State, subscribers: Iterable[int], cutoff: int) -> None:
     """Hide all notes from before the cutoff from now on, whatever is set later."""
-    rows = ((state.queues.last_before(owner, cutoff), owner) for owner in owners)
+    rows = ((state.queues.last_before(number, cutoff), number) for number in subscribers)
     state.tables.many("UPDATE subscribers SET dropped = max(dropped, ?) WHERE number = ?", rows)
 
 

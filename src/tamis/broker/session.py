@@ -18,9 +18,11 @@ from tamis.broker.history_table import read_options
 from tamis.broker.housekeeping import Housekeeping
 from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
 from tamis.broker.moments import Clock, moment_of, system_clock
-from tamis.broker.opening import agree_on_history, open_reading, open_state
+from tamis.broker.opening import ProgressLine, agree_on_history, open_reading, open_state
 from tamis.broker.publishing import Line
+from tamis.broker.reader_matcher import ReaderMatcher
 from tamis.broker.retention import read_retention
+from tamis.broker.state import State
 from tamis.broker.subscribing import Subscribing
 from tamis.broker.tables import MEMORY, Synchronous, Tables
 from tamis.earlier.history import History
@@ -68,6 +70,11 @@ class Session:
             self._reading = open_reading(self._tables, self._lock)
             stack.pop_all()
         self._cursors: Tables | None = None
+        self._foreign: ReaderMatcher | None = None
+        """The matcher, if another process writes."""
+        if read_only:
+            assert home is not None
+            self._foreign = ReaderMatcher(self._tables, home, clock, limits, ProgressLine())
         self._expressions = ExpressionReader(None, keeps_history=self.history is not None)
         self._retention = read_retention(self._tables)
         self._subscribing = Subscribing(self._state)
@@ -98,6 +105,12 @@ class Session:
                 self._expressions = ExpressionReader(None, keeps_history=self.history is not None)
         else:
             self._state.now()
+
+    @contextmanager
+    def _matching(self) -> Iterator[State]:
+        """Hold the lock, for a call that matches events or asks about subscriptions, and changes nothing."""
+        with self._looking():
+            yield self._state if self._foreign is None else self._foreign.state()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -61,7 +61,7 @@ class State:
         """How often the matcher was changed. It counts after a change. If it is the same before a match and later, nothing has
         changed in between."""
         self._limits = limits
-        self.owners = GrowingArray(np.int32)
+        self.subscriber_of = GrowingArray(np.int32)
         """By subscription: the number of its subscriber."""
         self.schedule = Schedule()
         self._seen = tables.data_version()
@@ -96,16 +96,16 @@ class State:
             raise
 
     def know_numbers(self) -> None:
-        """Read the subscribers and owners that are not known yet."""
+        """Read the subscribers, and whose each subscription is, as far as they are not known yet."""
         sql = "SELECT number, deleted FROM subscribers WHERE number > ? ORDER BY number"
         for number, deleted in self.tables.rows(sql, (self._known,)):
             self.queues.know(number, deleted)
             self._known = number
-        known = len(self.owners)
+        known = len(self.subscriber_of)
         sql = "SELECT number, subscriber FROM subscriptions WHERE number >= ? ORDER BY number"
         pairs = np.array(list(self.tables.rows(sql, (known,))), np.int32).reshape(-1, 2)
         last = int(pairs[-1, 0]) if len(pairs) else known - 1
-        grown = self.owners.grow(last + 1 - known, fill=0)
+        grown = self.subscriber_of.grow(last + 1 - known, fill=0)
         grown[pairs[:, 0] - known] = pairs[:, 1]
 
     def load_matcher(self, told: Progress) -> None:
@@ -180,7 +180,7 @@ class State:
 
     @property
     def known_valid(self) -> int:
-        """How many valid events are in memory, with those that ended recently."""
+        """How many valid events are in memory, with events that ended recently."""
         return 0 if self._valid is None else len(self._valid)
 
     @property
@@ -295,9 +295,9 @@ class State:
         return self.tables.one("SELECT 1 FROM events WHERE valid_until > ? LIMIT 1", (moment,)) is not None
 
     def _untold(self, number: int, events: I64s) -> I64s:
-        if not len(events) or number >= len(self.owners):
+        if not len(events) or number >= len(self.subscriber_of):
             return events
-        told = self.queues.told_to(int(self.owners.view()[number]), number)
+        told = self.queues.told_to(int(self.subscriber_of.view()[number]), number)
         return events[~np.isin(events, told)] if len(told) else events
 
     def put_meetings(self, meetings: Iterable[Meeting]) -> None:
@@ -326,10 +326,10 @@ class State:
         self._tell(events, names, np.repeat(moments, counts))
 
     def _tell(self, events: I64s, names: I32s, moments: I64s) -> None:
-        owners = self.owners.view()[names]
-        self.queues.tell(Told(owners, events, names, moments), (self.event, self.meeting))
+        subscribers = self.subscriber_of.view()[names]
+        self.queues.tell(Told(subscribers, events, names, moments), (self.event, self.meeting))
         for listener in self.listeners:
-            listener(owners, names)
+            listener(subscribers, names)
 
     def refresh(self) -> bool:
         """Read what another process has written. For brokers that only read. Returns whether it has written anything."""
@@ -378,8 +378,8 @@ class State:
 
     def _check_told(self, names: I64s) -> None:
         """Refuse numbers in the tables that no subscription has."""
-        known = names[(names > 0) & (names < len(self.owners))]
-        if len(known) < len(names) or not self.owners.view()[known].all():
+        known = names[(names > 0) & (names < len(self.subscriber_of))]
+        if len(known) < len(names) or not self.subscriber_of.view()[known].all():
             raise damaged_numbers(names.tolist())
 
 

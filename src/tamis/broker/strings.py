@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tamis.broker.address_search import Addresses, in_networks, read_addresses
 from tamis.broker.limits import USUAL_BROKER_LIMITS
-from tamis.broker.string_search import bools, is_ascii, like
+from tamis.broker.string_search import bools, is_ascii, like, rlike
 from tamis.kernels.numbers import Bools, I32s
 from tamis.language.expression import CasePredicate, Predicate
 from tamis.language.like import LikePattern
@@ -39,6 +39,7 @@ class Strings:
             self._codes = {text: code for code, text in enumerate(self._texts.to_pylist())}
         self._later: list[str] = []
         """The last strings. They are not in `_texts` yet."""
+        self._few_to_know = few_to_know
         self._cased: dict[Case, pa.Array] = {}
         self._addresses = Addresses.none()
 
@@ -83,7 +84,7 @@ class Strings:
 
     def kept(self, codes: I32s) -> Strings:
         """Some of the strings, with new codes from 0 on."""
-        return Strings(self.texts().take(pa.array(codes)))
+        return Strings(self.texts().take(pa.array(codes)), few_to_know=self._few_to_know)
 
 
 def _in_case(texts: pa.Array, case: Case) -> pa.Array:
@@ -126,7 +127,7 @@ def _rlike(texts: pa.Array, pattern: str) -> Bools | None:
     if needs_unicode and not is_ascii(texts):
         return None
     try:
-        return bools(pc.match_substring_regex(texts, pattern))
+        return rlike(texts, pattern)
     except pa.ArrowInvalid:
         return None
 

@@ -77,12 +77,12 @@ class Subscribing:
         subscribers = self._subscribers(wanted)
         before: list[SubscriptionRow | None] = []
         after: list[SubscriptionRow] = []
-        number = max(1, len(self._state.owners))
+        number = max(1, len(self._state.subscriber_of))
         for change, each in enumerate(wanted, self._state.change + 1):
-            owner = subscribers[each.subscriber].number
-            old = self._state.tables.subscription(owner, each.name)
+            subscriber = subscribers[each.subscriber].number
+            old = self._state.tables.subscription(subscriber, each.name)
             before.append(old)
-            after.append(_changed(each, owner, old, number, change, now))
+            after.append(_changed(each, subscriber, old, number, change, now))
             number += old is None
         fresh = [row._replace(removed=0) for row in subscribers.values() if row.removed or self._is_new(row)]
         self._store(before, after, fresh, now)
@@ -110,12 +110,12 @@ class Subscribing:
         after = [row._replace(**fields, change=change + place) for place, row in enumerate(rows, 1)]
         self._store(rows, after, [], now)
 
-    def remove_subscriber(self, owner: SubscriberRow) -> None:
+    def remove_subscriber(self, subscriber: SubscriberRow) -> None:
         """Remove a subscriber with all its subscriptions. Its notes cannot be read any more."""
-        rows = list(self._state.tables.subscriptions("subscriber = ? AND removed = 0", (owner.number,)))
-        total, change = self._state.queues.total(owner.number), self._state.change
+        rows = list(self._state.tables.subscriptions("subscriber = ? AND removed = 0", (subscriber.number,)))
+        total, change = self._state.queues.total(subscriber.number), self._state.change
         after = [row._replace(removed=1, paused=0, change=change + place) for place, row in enumerate(rows, 1)]
-        gone = owner._replace(cursor=total, dropped=total, removed=1)
+        gone = subscriber._replace(cursor=total, dropped=total, removed=1)
         self._store(rows, after, [gone], self._state.moment)
         self._state.removals += 1
 
@@ -169,22 +169,22 @@ class Subscribing:
         ------
         UnknownIdError
         """
-        owner = self.owner(subscriber)
-        row = self._state.tables.subscription(owner.number, checked_name(name, "subscription"))
+        found = self.subscriber(subscriber)
+        row = self._state.tables.subscription(found.number, checked_name(name, "subscription"))
         if row is None or row.removed:
             raise UnknownIdError((subscriber, name))
         return row
 
-    def owner(self, subscriber: str) -> SubscriberRow:
+    def subscriber(self, name: str) -> SubscriberRow:
         """The row of a subscriber.
 
         Raises
         ------
         UnknownIdError
         """
-        row = self._state.tables.subscriber(checked_name(subscriber, "subscriber"))
+        row = self._state.tables.subscriber(checked_name(name, "subscriber"))
         if row is None or row.removed:
-            raise UnknownIdError(subscriber, "subscriber")
+            raise UnknownIdError(name, "subscriber")
         return row
 
 
@@ -218,7 +218,7 @@ def _bounds(row: SubscriptionRow) -> tuple[int | None, int | None, int]:
 
 
 def _changed(
-    wanted: Wanted, owner: int, old: SubscriptionRow | None, number: int, change: int, now: int
+    wanted: Wanted, subscriber: int, old: SubscriptionRow | None, number: int, change: int, now: int
 ) -> SubscriptionRow:
     """The row of a subscription after a call."""
     is_new = old is None or bool(old.removed)
@@ -243,5 +243,5 @@ def _changed(
     paused = 0 if base is None else base.paused
     number = number if old is None else old.number
     return SubscriptionRow(
-        number, owner, wanted.name, expression, weight, valid_from, valid_until, started, paused, 0, change
+        number, subscriber, wanted.name, expression, weight, valid_from, valid_until, started, paused, 0, change
     )

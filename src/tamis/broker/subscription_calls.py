@@ -148,7 +148,7 @@ class SubscriptionCalls(Session):
         """
         with self._writing():
             self._state.now()
-            self._subscribing.remove_subscriber(self._subscribing.owner(subscriber))
+            self._subscribing.remove_subscriber(self._subscribing.subscriber(subscriber))
             self._after_change()
 
     def subscriptions(self, subscriber: str | None = None) -> Iterator[StandingSubscription]:
@@ -159,7 +159,7 @@ class SubscriptionCalls(Session):
         UnknownIdError
         """
         with self._looking():
-            number = None if subscriber is None else self._subscribing.owner(subscriber).number
+            number = None if subscriber is None else self._subscribing.subscriber(subscriber).number
         condition, values = ("", ()) if number is None else (" AND subscriber = ?", (number,))
         return map(self._reading.standing, self._reading.rows(f"removed = 0{condition} ORDER BY number", values))
 

@@ -281,7 +281,7 @@ class Tables:
         self._put("subscribers", SubscriberRow, rows)
 
     def _put(self, table: str, row: type[NamedTuple], rows: Iterable[Sequence[Any]]) -> None:
-        """Insert rows, or change those that have the same number."""
+        """Insert rows, or change the rows that have the same number."""
         marks = ", ".join("?" * len(row._fields))
         changes = ", ".join(f"{name} = excluded.{name}" for name in row._fields[1:])
         sql = f"INSERT INTO {table} ({_names(row)}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {changes}"

@@ -38,7 +38,7 @@ class Column:
 
     def __init__(self, kind: Kind, strings: Strings | None = None) -> None:
         self.kind = kind
-        self.strings = strings or Strings()
+        self.strings = Strings() if strings is None else strings
         self._stored: Callable[[Any], int] | None = None
         """Makes the number of a value that the column has in its place."""
         if kind is Kind.STRING:

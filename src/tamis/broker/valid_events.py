@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tamis.broker.limits import USUAL_BROKER_LIMITS
 from tamis.broker.strings import Strings
 from tamis.broker.valid_columns import DTYPES, Chosen, Column, ColumnContents, chosen_values, outside
 from tamis.encoding.dimensions.keys import INT_EXACT
@@ -53,8 +54,20 @@ class Contents(NamedTuple):
 class ValidEvents:
     """Events with a validity, in columns."""
 
-    def __init__(self, *, few_rows: int = _FEW, few_strings: int = _FEW_STRINGS, look_again: int = 4096) -> None:
-        self._few_rows, self._few_strings, self._fewest = few_rows, few_strings, look_again
+    def __init__(
+        self,
+        *,
+        few_rows: int = _FEW,
+        few_strings: int = _FEW_STRINGS,
+        look_again: int = 4096,
+        few_to_know: int = USUAL_BROKER_LIMITS.strings_to_know,
+    ) -> None:
+        self._few_rows, self._few_strings, self._fewest, self._few_to_know = (
+            few_rows,
+            few_strings,
+            look_again,
+            few_to_know,
+        )
         self._clear()
         self.refused = 0
         """How often a subscription asked a stored event about a value outside the language."""
@@ -64,7 +77,7 @@ class ValidEvents:
     @classmethod
     def restored(cls, contents: Contents, special: Mapping[int, FlatEvent], few_to_know: int) -> ValidEvents:
         """The events that had these contents. `special` has the special events by row, as far as they are still valid."""
-        valid = cls()
+        valid = cls(few_to_know=few_to_know)
         valid._sequence, valid._valid_until = GrowingArray.of(contents.sequence), GrowingArray.of(contents.valid_until)
         for key, (rows, values, texts) in contents.columns.items():
             strings = None if texts is None else Strings(texts, few_to_know=few_to_know)
@@ -135,7 +148,7 @@ class ValidEvents:
                 assert not isinstance(value, Interval)
                 column = self._columns.get((name, kind))
                 if column is None:
-                    column = self._columns[name, kind] = Column(kind)
+                    column = self._columns[name, kind] = Column(kind, Strings(few_to_know=self._few_to_know))
                 self._by_type[name, type(value)] = column
                 found.append((column, value))
         return found

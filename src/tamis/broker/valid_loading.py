@@ -18,7 +18,7 @@ def load_valid(tables: Tables, saved: SavedEvents | None, since: int, few_to_kno
             valid.forget(since)
             return valid
         saved.delete()
-    valid = ValidEvents()
+    valid = ValidEvents(few_to_know=few_to_know)
     _catch_up(valid, tables, 0, since)
     return valid
 

@@ -26,7 +26,7 @@ T = TypeVar("T")
 class AsyncClient:
     """A broker behind a service, for asyncio. Make one with `tamis.connect_async`.
 
-    The methods are those of `Client`. Those that return a list are read with ``async for``; an error comes with the first entry.
+    The methods are those of `Client`. Read a method that returns a list with ``async for``; an error comes with the first entry.
     """
 
     def __init__(self, connection: Connection) -> None:

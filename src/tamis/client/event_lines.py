@@ -9,7 +9,7 @@ from tamis.broker.arguments import listed, plain_keys
 from tamis.broker.event_text import event_text
 from tamis.broker.table_rows import row_events
 from tamis.client.writing import encode, moment_text
-from tamis.errors import EventError, OptionError
+from tamis.errors import OptionError
 from tamis.matcher.event_input import as_table
 
 AT_ONCE = 50_000
@@ -53,17 +53,10 @@ def blocks_of(events: Any, valid_until: Any, keys: Any) -> Iterator[Block]:
     first = 0
     for part in parts:
         last = first + len(part)
-        texts = [_text(event, row if count > 1 else None) for row, event in enumerate(part, first)]
+        texts = [event_text(event, row=row if count > 1 else None) for row, event in enumerate(part, first)]
         if wrapped:
             words = zip(texts, names[first:last], moments[first:last], strict=True)
             texts = [f'{{"event":{text},"key":{encode(key)},"valid_until":{encode(end)}}}' for text, key, end in words]
         lines = [text.encode() + b"\n" for text in texts]
         yield Block(first, lines, count == 1, wrapped, all(name is not None for name in names[first:last]))
         first = last
-
-
-def _text(event: Any, row: int | None) -> str:
-    try:
-        return event_text(event)
-    except EventError as error:
-        raise EventError(error.reason, row=row, attribute=error.attribute) from None

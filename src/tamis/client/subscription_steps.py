@@ -110,5 +110,5 @@ class SubscriptionSteps(StepMaker):
 
 
 def _path(subscriber: Any, name: Any) -> str:
-    owner, own = names_of(subscriber, name)
-    return path_of("subscribers", owner, "subscriptions", own)
+    own, given = names_of(subscriber, name)
+    return path_of("subscribers", own, "subscriptions", given)

@@ -27,7 +27,7 @@ from tamis.earlier.decisions import Decisions
 from tamis.earlier.shelf import Events
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I32s, I64s
-from tamis.language.evaluate import Truth, asked_of_history, conjunction, disjunction, evaluate_flat, negation
+from tamis.language.evaluate import Truth, asked_of_history, combined, evaluate_flat
 from tamis.language.event import FlatEvent
 from tamis.language.expression import FALSE, TRUE, And, Expression, Not, Or, Predicate, TruthTest, all_of, any_of
 from tamis.language.joins import Exists, Quantified
@@ -103,14 +103,8 @@ class EventJoins:
                 if known is self:
                     known = self.truths[node] = self._decisions.truth(node)
                 return known  # type: ignore[return-value]
-            case And():
-                return conjunction(map(self.truth, node.operands))
-            case Or():
-                return disjunction(map(self.truth, node.operands))
-            case Not():
-                return negation(self.truth(node.operand))
-            case TruthTest():
-                return self.truth(node.operand) in node.accepted
+            case And() | Or() | Not() | TruthTest():
+                return combined(node, self.truth)
         return evaluate_flat(node, self._event)
 
 

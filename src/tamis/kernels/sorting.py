@@ -36,6 +36,18 @@ def sort_unique(array: Any, begin: int, end: int) -> int:
 
 
 @inlined
+def first_at_least(keys: I64s, begin: int, end: int, least: int) -> int:
+    """The first place of ascending keys, from `begin` to `end`, whose key is at least `least`."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if keys[middle] < least:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@inlined
 def first_not_below(order: I32s, values: I64s, begin: int, end: int, least: int) -> int:
     """The first place of an order, from `begin` to `end`, whose value is at least `least`. The values ascend in this order."""
     while begin < end:

@@ -9,7 +9,7 @@ holds when SOME point of SOME element satisfies it, a negative one is the negati
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tamis.errors import ExpressionError
@@ -100,15 +100,22 @@ def evaluate_flat(expression: Expression, event: FlatEvent, history: Sequence[Fl
             return _quantified(expression, event, history)
         case Exists():
             return any(_joins(expression, event, earlier) is True for earlier in history)
-        case TruthTest():
-            return evaluate_flat(expression.operand, event, history) in expression.accepted
-        case Not():
-            return negation(evaluate_flat(expression.operand, event, history))
-        case And():
-            return conjunction(evaluate_flat(operand, event, history) for operand in expression.operands)
-        case Or():
-            return disjunction(evaluate_flat(operand, event, history) for operand in expression.operands)
+        case And() | Or() | Not() | TruthTest():
+            return combined(expression, lambda operand: evaluate_flat(operand, event, history))
     raise ExpressionError(f"{type(expression).__name__} is not an expression")
+
+
+def combined(expression: And | Or | Not | TruthTest, truth: Callable[[Expression], Truth]) -> Truth:
+    """The truth of an expression with operands. `truth` gives that of an operand."""
+    match expression:
+        case And():
+            return conjunction(map(truth, expression.operands))
+        case Or():
+            return disjunction(map(truth, expression.operands))
+        case Not():
+            return negation(truth(expression.operand))
+        case TruthTest():
+            return truth(expression.operand) in expression.accepted
 
 
 def negation(truth: Truth) -> Truth:

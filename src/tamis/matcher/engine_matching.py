@@ -61,7 +61,7 @@ class EngineMatching(Store[ClauseRows]):
         return self.keyed.dimensions
 
     def asked(self) -> set[str]:
-        """The attributes that subscriptions ask about, also some that were removed of late."""
+        """The attributes that subscriptions ask about, and perhaps those of recently removed subscriptions."""
         return set(self.dimensions.by_attribute)
 
     def is_inside(self) -> bool:

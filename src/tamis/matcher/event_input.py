@@ -83,7 +83,7 @@ def rows_counted_from(first: int) -> Iterator[None]:
     except EventError as error:
         if error.row is None or first == 0:
             raise
-        raise EventError(error.reason, row=first + error.row, attribute=error.attribute) from None
+        raise error.at(first + error.row) from None
 
 
 def wrong_rows(events: pa.Table, asked: Asked = EVERYTHING, schema: Schema | None = None) -> dict[int, str]:

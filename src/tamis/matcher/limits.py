@@ -29,7 +29,7 @@ class StoreLimits(NamedTuple):
     pending_in_index: int = 4096
     """The same in the store of an index, which inserts many conjunctions together faster than one by one."""
     scanned_history: int = FEW
-    """Earlier events of one key that are gathered anew for each event that asks about them."""
+    """Earlier events of one key that are gathered again for each event that asks about them."""
     history_block: int = BLOCK
     """Earlier events of a block, which has a summary."""
     history_stretch: int = 32

@@ -82,6 +82,7 @@ Tagged = Annotated[
 ]
 
 
+# Each parameter is a part of the description that a route may have.
 def documented(
     answer: Schema | None = None,
     *,

@@ -50,7 +50,7 @@ class Hub:
     def __len__(self) -> int:
         return sum(map(len, self._waiters.values()))
 
-    def _told(self, owners: I32s, names: I32s) -> None:
+    def _told(self, subscribers: I32s, names: I32s) -> None:
         """Runs in the thread that writes, under the lock of the broker."""
         if not len(names):
             return
@@ -59,7 +59,7 @@ class Hub:
             self.hits = np.concatenate([self.hits, np.zeros(max(len(self.hits), top + 1 - len(self.hits)), np.int64)])
         np.add.at(self.hits, names, 1)
         if self._waiters:
-            told = np.unique(owners).tolist()
+            told = np.unique(subscribers).tolist()
             with suppress(RuntimeError):  # The loop is closed.
                 self._loop.call_soon_threadsafe(self._wake, told)
 

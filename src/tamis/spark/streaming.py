@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -109,21 +110,18 @@ def match_stream(
     needed_attributes(events, manifest, options, asked_attributes(folder, manifest.segments))
     if wrong is not None:
         wrong_result(events, options)
-    beside = _local_folder(checkpoint, "checkpoint")
-    place = None if output is None else _local_folder(output, "output")
-    wrong_place = None if wrong is None else _local_folder(wrong, "wrong")
-    _check_apart({"checkpoint": beside, "output": place, "wrong": wrong_place})
-    if place is not None:
+    places = _places(checkpoint, output, wrong)
+    if places.output is not None:
         _check_batch_column("output", events, [event_id, *options.keep, *options.carry])
-    if wrong_place is not None:
+    if places.wrong is not None:
         _check_batch_column("wrong", events, [event_id, *options.keep])
-    records = beside / _RECORDS
+    records = places.checkpoint / _RECORDS
     records.mkdir(parents=True, exist_ok=True)
-    query = _query_id(beside)
+    query = _query_id(places.checkpoint)
     deliver = deliver.of_stream(events, options, query) if isinstance(deliver, ToBroker) else deliver
-    sink = ParquetFolders("output", str(place), query) if place is not None else deliver
+    sink = deliver if places.output is None else ParquetFolders("output", str(places.output), query)
     assert sink is not None
-    wrong_sink = None if wrong_place is None else ParquetFolders("wrong", str(wrong_place), query)
+    wrong_sink = None if places.wrong is None else ParquetFolders("wrong", str(places.wrong), query)
     matcher = BatchMatcher(str(folder.path), str(records), options, sink, wrong_sink)
     return _started(events, matcher, checkpoint, trigger, name)
 
@@ -179,13 +177,34 @@ def _local_folder(path: str | os.PathLike[str], what: str) -> Path:
         ) from None
 
 
-def _check_apart(places: dict[str, Path | None]) -> None:
-    """Raise an OptionError if one of these folders is within another: readers of the outer one would read both."""
-    there = [(name, place) for name, place in places.items() if place is not None]
-    for name, place in there:
-        for other, around in there:
-            if name != other and place.is_relative_to(around):
-                raise OptionError(f"`{name}`, {place}, is within `{other}`, {around}. Hint: use folders side by side")
+class _Places(NamedTuple):
+    """The folders of a stream."""
+
+    checkpoint: Path
+    output: Path | None
+    wrong: Path | None
+
+
+def _places(
+    checkpoint: str | os.PathLike[str], output: str | os.PathLike[str] | None, wrong: str | os.PathLike[str] | None
+) -> _Places:
+    """The folders of a stream.
+
+    Raises
+    ------
+    OptionError
+        Not all of them are local, or one is within another: readers of the outer one would read both.
+    """
+    places = _Places(
+        _local_folder(checkpoint, "checkpoint"),
+        None if output is None else _local_folder(output, "output"),
+        None if wrong is None else _local_folder(wrong, "wrong"),
+    )
+    there = {name: place for name, place in places._asdict().items() if place is not None}
+    for (name, place), (other, around) in permutations(there.items(), 2):
+        if place.is_relative_to(around):
+            raise OptionError(f"`{name}`, {place}, is within `{other}`, {around}. Hint: use folders side by side")
+    return places
 
 
 def _check_batch_column(option: str, events: DataFrame, written: list[str]) -> None:

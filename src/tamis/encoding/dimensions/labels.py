@@ -251,7 +251,7 @@ def _placed(below: int, above: int, lower: Any, new: list[Any], upper: Any) -> l
     """Labels for some constants, each where it lies between the one before it and the upper one."""
     labels: list[int] = []
     for place, constant in enumerate(new):
-        room = above - below - 2 * (len(new) - place)  # Those that follow need 2 each.
+        room = above - below - 2 * (len(new) - place)  # The constants after this one need 2 each.
         if room < 2:
             return []
         least = room >> _LEAST_SHARE

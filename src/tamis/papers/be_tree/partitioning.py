@@ -98,9 +98,9 @@ def space_partitioning(
     """
     total = _predicates_in(tree, records, x)
     most = min(total, len(scratch.number))
-    numbers = np.empty((4, most), np.int64)
-    key, entry = np.empty(most, np.float64), np.empty(total, np.int64)
-    lists = Lists(numbers[0], numbers[1], numbers[2], numbers[3], key, entry)
+    attribute, begin, end = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    heap, key, entry = np.empty(most, np.int64), np.empty(most, np.float64), np.empty(total, np.int64)
+    lists = Lists(attribute, begin, end, heap, key, entry)
     return _partition(tree, records, domains, scratch, home, lists, x)
 
 

@@ -25,6 +25,7 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import F64s, I32s, I64s
+from tamis.kernels.sorting import first_at_least
 
 _SOME, _NONE, _ABSENT = int(Mode.SOME), int(Mode.NONE), int(Mode.ABSENT)
 _MOST_VALUES = 1 << 18
@@ -70,25 +71,13 @@ class History:
 
 
 @inlined
-def _place(keys: I64s, begin: int, end: int, key: int) -> int:
-    """The place of the first value that is not below a key."""
-    while begin < end:
-        middle = (begin + end) // 2
-        if keys[middle] < key:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@inlined
 def count_between(history: HistoryArrays, dimension: int, lo: int, hi: int) -> int:
     """How many values of a dimension lie in an interval."""
     if dimension >= len(history.start) - 1:
         return 0
     begin, end = history.start[dimension], history.start[dimension + 1]
-    above = end if hi == KEY_MAX else _place(history.keys, begin, end, hi + 1)
-    return int(above - _place(history.keys, begin, end, lo))
+    above = end if hi == KEY_MAX else first_at_least(history.keys, begin, end, hi + 1)
+    return int(above - first_at_least(history.keys, begin, end, lo))
 
 
 @inlined

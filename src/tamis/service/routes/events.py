@@ -57,6 +57,7 @@ _SUMMARY = form(
         problems={409: "A subscriber has too many notes that were not acknowledged."},
     ),
 )
+# Its parameters are those of the request.
 async def publish(
     request: Request,
     visit: PublishVisit,
