@@ -69,7 +69,7 @@ def test_no_request_fails(server: Server, label: str, mode: str, soak: bool) -> 
         suppress_health_check=list(HealthCheck),
     )
     @given(operation.as_strategy(generation_mode=MODES[mode]))
-    def tried(case: Case) -> None:
+    def tried(case: Case[Any]) -> None:
         if "wait" in case.query:
             case.query["wait"] = 0.001
         if operation.definition.raw.get("x-needs") == "stream":
