@@ -243,9 +243,7 @@ def share(name: str, sizes: Sizes) -> Figures:
         plain.match_batch(events(seed), threads=1)
         mixed.match_batch(events(seed), threads=1)
     figures: Figures = {"set": name, "subscriptions": sizes.most}
-    before = mixed.stats()["history"]["decided"]
     matches = len(mixed.match_batch(events(7), threads=1)) / sizes.batch
-    figures["decided"] = (mixed.stats()["history"]["decided"] - before) / sizes.batch
     few = sizes.batch // 10
 
     def one_by_one(matcher: tamis.Matcher[int], given: list[dict[str, Any]]) -> None:
@@ -259,15 +257,19 @@ def share(name: str, sizes: Sizes) -> Figures:
     }
     for way, (make, match) in ways.items():
         taken: dict[str, list[float]] = {"plain": [], "mixed": []}
+        before, count = mixed.stats()["history"]["decided"], 0
         for turn in range(sizes.turns + 1):
             given = make(100 + turn)
+            count += len(given)
             pairs = [("plain", plain), ("mixed", mixed)]
             for label, matcher in pairs if turn % 2 else reversed(pairs):
                 seconds = seconds_of(lambda match=match, matcher=matcher, given=given: match(matcher, given))  # type: ignore[misc]
                 if turn:
                     taken[label].append(1e6 * seconds / len(given))
         ratio = median(one / other for one, other in zip(taken["mixed"], taken["plain"], strict=True))
-        figures[way] = {"plain_us": median(taken["plain"]), "mixed_us": median(taken["mixed"]), "ratio": ratio}
+        decided = (mixed.stats()["history"]["decided"] - before) / count
+        plain_us, mixed_us = median(taken["plain"]), median(taken["mixed"])
+        figures[way] = {"plain_us": plain_us, "mixed_us": mixed_us, "ratio": ratio, "decided": decided}
     figures["matches"] = matches
     return figures
 

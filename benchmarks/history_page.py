@@ -15,7 +15,7 @@ DESCRIPTION = """What [earlier events](history.md) cost, in processor time of on
   *Dense* is the shape of the engine's benchmark, with events that no subscription was derived from.
 - *Few joins*: every hundredth subscription also has a join. The time of an event is compared with that of a matcher of all other
   subscriptions without a history. Both are settled by `optimize()`.
-- *Joins an event* counts the joins that are decided for an event of a batch, each distinct one once.
+- *Joins an event* counts the joins that are decided for an event on average, each distinct one once.
 - *Keys*: each event asks two joins about the ten events of its key. *Bytes an event* is the growth of the process divided by the
   number of events, with columns of two attributes."""
 
@@ -60,8 +60,8 @@ def share_table(rows: list[Row]) -> str:
             row["set"],
             f"{row['subscriptions']:,}",
             f"{row['matches']:.1f}",
-            f"{row['decided']:.2f}",
             way,
+            f"{row[key]['decided']:.2f}",
             number_text(row[key]["plain_us"]),
             number_text(row[key]["mixed_us"]),
             f"{row[key]['ratio']:.2f}",
@@ -73,8 +73,8 @@ def share_table(rows: list[Row]) -> str:
         "set",
         "subscriptions",
         "matches",
-        "joins an event",
         "events",
+        "joins an event",
         "without joins, us",
         "with joins, us",
         "ratio",
