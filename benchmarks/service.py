@@ -3,7 +3,7 @@
 python -m benchmarks.service [--quick] [--folder FOLDER] [--json FILE]
 
 The load client speaks HTTP over plain sockets, so that little of its own time is measured. It shares the machine with the
-service.
+service. Filling a broker with 1,000,000 subscriptions takes minutes, so `FOLDER` keeps it for the next time.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import http.client
 import json
+import multiprocessing
 import resource
 import shutil
 import subprocess
@@ -46,8 +47,10 @@ class Sizes:
     def __init__(self, quick: bool) -> None:
         self.subscriptions = 2_000 if quick else 1_000_000
         self.events = 1_000 if quick else 50_000
-        self.turns = 2 if quick else 7
+        self.turns = 2 if quick else 5
         self.seconds = 0.5 if quick else 20.0
+        self.warm_seconds = 0.2 if quick else 3.0
+        """A crowd that is not measured: kernels are loaded, and connections made."""
 
 
 class Served:
@@ -97,30 +100,42 @@ def lines_of(events: list[dict[str, Any]]) -> bytes:
 # -- one connection that publishes lines
 
 
-def publishing(service: Served, broker: tamis.broker.Broker, sizes: Sizes, one_body: bool) -> Figures:
+WAYS = ("one body", "bodies", "client", "counting client")
+"""One body of lines for all events, a body for each thousand, or calls of our own client: its receipts name the matches, or only
+count them."""
+
+
+def publishing(service: Served, broker: tamis.broker.Broker, sizes: Sizes, way: str) -> Figures:
     """Events per second through the service and by the broker, by turns. Each event has one match."""
     taken: dict[str, list[float]] = {"http": [], "broker": []}
+    client = tamis.connect(f"http://127.0.0.1:{service.port}")
     for turn in range(sizes.turns + 1):
         events = offers(turn, sizes.events, sizes.subscriptions)
-        body = lines_of(events)
-        parts = [body] if one_body else [lines_of(events[at : at + _AT_ONCE]) for at in range(0, len(events), _AT_ONCE)]
+        groups = [events[at : at + _AT_ONCE] for at in range(0, len(events), _AT_ONCE)]
+        bodies = [lines_of(events)] if way == "one body" else list(map(lines_of, groups))
 
-        def over_http(parts: list[bytes] = parts) -> None:
-            for part in parts:
-                service.post("/v1/events", part, _LINES)
+        def over_http(bodies: list[bytes] = bodies) -> None:
+            for body in bodies:
+                service.post("/v1/events", body, _LINES)
 
-        def direct(events: list[dict[str, Any]] = events) -> None:
-            for at in range(0, len(events), _AT_ONCE):
-                broker.publish_many(events[at : at + _AT_ONCE])
+        def by_client(groups: list[list[dict[str, Any]]] = groups) -> None:
+            for group in groups:
+                client.publish_many(group, with_matches=way == "client")
 
-        works: dict[str, Callable[[], None]] = {"http": over_http, "broker": direct}
+        def direct(groups: list[list[dict[str, Any]]] = groups) -> None:
+            for group in groups:
+                broker.publish_many(group)
+
+        sent = by_client if "client" in way else over_http
+        works: dict[str, Callable[[], None]] = {"http": sent, "broker": direct}
         for name in sorted(works, reverse=bool(turn % 2)):
             seconds = seconds_of(works[name])
             if turn:  # The first turn warms up.
                 taken[name].append(seconds)
+    client.close()
     ratios = [ours / plain for ours, plain in zip(taken["broker"], taken["http"], strict=True)]
     rates = {name: sizes.events / median(seconds) for name, seconds in taken.items()}
-    return {"one_body": one_body, "events": sizes.events, "rates": rates, "ratio": median(ratios)}
+    return {"way": way, "events": sizes.events, "rates": rates, "ratio": median(ratios)}
 
 
 # -- many connections
@@ -154,12 +169,12 @@ class Connection:
         await self._writer.wait_closed()
 
 
-async def crowd(port: int, sizes: Sizes, connections: int, streams: bool) -> Figures:
+async def crowd(port: int, sizes: Sizes, seconds: float, connections: int, streams: bool) -> Figures:
     """Publish by many connections for some seconds, while subscriptions change and somebody asks for the health.
 
     With `streams`, one more connection publishes lines as fast as it can.
     """
-    end = time.perf_counter() + sizes.seconds
+    end = time.perf_counter() + seconds
     events = [json.dumps(event).encode() for event in offers(77, 1000, sizes.subscriptions)]
     body = lines_of(offers(78, 20 * _AT_ONCE, sizes.subscriptions))
     numbers = count()
@@ -199,8 +214,8 @@ async def crowd(port: int, sizes: Sizes, connections: int, streams: bool) -> Fig
     }
     found: Figures = {"connections": connections, "streams": int(streams)}
     for name, running in tasks.items():
-        seconds = np.concatenate([np.array((await task).seconds) for task in running] or [np.empty(0)])
-        found[name] = percentiles(seconds, time.perf_counter() - began)
+        taken = np.concatenate([np.array((await task).seconds) for task in running] or [np.empty(0)])
+        found[name] = percentiles(taken, time.perf_counter() - began)
     if streams:
         found["stream"]["events_per_second"] = found["stream"]["rate"] * 20 * _AT_ONCE
     return found
@@ -214,8 +229,29 @@ def percentiles(seconds: np.ndarray[Any, np.dtype[np.float64]], over: float) -> 
     return {"rate": len(seconds) / over, "p50": p50, "p95": p95, "p99": p99, "most": float(1000 * seconds.max())}
 
 
-def measure(quick: bool, folder: str | None, filled: Path | None = None) -> Figures:
-    """All figures. `filled` is a folder of a service that has the subscriptions already."""
+def filled_folder(home: Path, subscriptions: int) -> Path:
+    """The folder of a service that has the subscriptions. It is made if it is not there."""
+    found = home / f"filled-{subscriptions}"
+    if not found.is_dir():
+        part = home / f"{found.name}.part"
+        shutil.rmtree(part, ignore_errors=True)
+        folder_of(part, DEFAULT).mkdir(parents=True)
+        # In a process of its own, which gives its memory back.
+        process = multiprocessing.get_context("spawn").Process(target=_fill, args=(part, subscriptions))
+        process.start()
+        process.join()
+        if process.exitcode != 0:
+            raise AssertionError("the subscriptions could not be added")
+        part.rename(found)
+    return found
+
+
+def _fill(folder: Path, subscriptions: int) -> None:
+    filled_broker(folder_of(folder, DEFAULT), subscriptions, subscriptions, "off").close()
+
+
+def measure(quick: bool, folder: str | None) -> Figures:
+    """All figures. With a `folder`, the subscriptions stay there for the next time."""
     sizes = Sizes(quick)
     figures: Figures = {
         "benchmark": "service",
@@ -223,20 +259,20 @@ def measure(quick: bool, folder: str | None, filled: Path | None = None) -> Figu
         "versions": versions(),
         "tamis": tamis.__version__,
     }
+    if folder is not None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as home:
         own, plain = Path(home) / "served", Path(home) / "plain"
-        if filled is None:
-            folder_of(own, DEFAULT).mkdir(parents=True)
-            filled_broker(folder_of(own, DEFAULT), sizes.subscriptions, sizes.subscriptions, "off").close()
-        else:
-            shutil.copytree(filled, own)
+        filled = filled_folder(Path(home if folder is None else folder), sizes.subscriptions)
+        shutil.copytree(filled, own)
         shutil.copytree(folder_of(own, DEFAULT), plain)
         figures["subscriptions"] = sizes.subscriptions
         with served(own) as service:
             with tamis.open(plain) as broker:
-                _note(figures, "publishing", [publishing(service, broker, sizes, each) for each in (True, False)])
+                _note(figures, "publishing", [publishing(service, broker, sizes, each) for each in WAYS])
+            asyncio.run(crowd(service.port, sizes, sizes.warm_seconds, CONNECTIONS, True))
             loads = ((CONNECTIONS, False), (0, True), (CONNECTIONS, True))
-            _note(figures, "crowds", [asyncio.run(crowd(service.port, sizes, *load)) for load in loads])
+            _note(figures, "crowds", [asyncio.run(crowd(service.port, sizes, sizes.seconds, *load)) for load in loads])
             figures["service_peak_bytes"] = service.peak_bytes() if sys.platform == "linux" else 0
     figures["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return figures
@@ -252,11 +288,10 @@ def _note(figures: Figures, name: str, found: list[Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="little data, to try the benchmark")
-    parser.add_argument("--folder", help="a folder on the disk to measure")
-    parser.add_argument("--filled", type=Path, help="a folder of a service that has 1,000,000 subscriptions already")
+    parser.add_argument("--folder", help="a folder on the disk to measure; it keeps the filled broker")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     given = parser.parse_args()
-    figures = measure(given.quick, given.folder, given.filled)
+    figures = measure(given.quick, given.folder)
     if given.json is not None:
         given.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 

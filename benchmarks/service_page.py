@@ -9,7 +9,8 @@ from benchmarks.svg import number_text
 
 DESCRIPTION = """What [the network](service.md) costs on top of the broker.
 
-- The load client shares the machine with the service. It speaks HTTP over plain sockets.
+- The load client shares the machine and its cores with the service. It speaks HTTP over plain sockets. *Client* is
+  `tamis.connect`, whose receipts name all matches: each name is looked up among those of all subscriptions.
 - Each event has one match. All events are on disk when their answer comes.
 - *Crowd*: connections that publish single events, each as soon as it has an answer. One more connection changes subscriptions all
   the time, and one asks for the health a hundred times a second. *Streams* publish bodies of 20,000 lines."""
@@ -28,10 +29,18 @@ def to_tables(result: Row) -> str:
     return "\n\n".join([*(f"### {title}\n\n{text}" for title, text in sections.items()), memory])
 
 
+_WAYS = {
+    "one body": "one of {:,} lines",
+    "bodies": "1,000 lines each",
+    "client": "client, 1,000 events each",
+    "counting client": "client with `with_matches=False`",
+}
+
+
 def publishing_table(rows: list[Row]) -> str:
     lines = [
         [
-            f"one of {row['events']:,} lines" if row["one_body"] else "1,000 lines each",
+            _WAYS[row["way"]].format(row["events"]),
             f"{row['rates']['broker']:,.0f}",
             f"{row['rates']['http']:,.0f}",
             number_text(row["ratio"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
 import subprocess
 import sys
@@ -16,7 +17,10 @@ from typing import Any
 import pytest
 
 import tamis
+from tamis.broker import Broker
+from tamis.client import AsyncClient, Client
 from tests.client.breaking_proxy import breaking
+from tests.markdown import ROOT
 from tests.service.serving import Server, serving
 
 
@@ -59,6 +63,21 @@ def test_a_token_opens_its_tenant_and_its_roles(tmp_path: Path) -> None:
                 client.subscribe("ann", "x", "x = 1")
             assert caught.value.status == 403
             assert token not in repr(client.__dict__)
+
+
+def test_the_page_says_which_calls_of_a_broker_are_missing() -> None:
+    """Everything else of a broker is there, with the same arguments."""
+    page = (ROOT / "docs/service.md").read_text(encoding="utf-8")
+    (row,) = [line for line in page.splitlines() if line.startswith("| lacks |")]
+    for client in (Client, AsyncClient):
+        missing = {name for name in dir(Broker) if not name.startswith("_")} - set(dir(client))
+        assert missing == set(re.findall("`([a-z_]+)`", row))
+        for name, call in inspect.getmembers(Broker, inspect.isfunction):
+            if name in missing or name.startswith("_"):
+                continue
+            expected, found = (inspect.signature(each).parameters for each in (call, getattr(client, name)))
+            assert list(found)[: len(expected)] == list(expected), name
+            assert all(found[each].default == expected[each].default for each in expected), name
 
 
 def test_an_unknown_tenant_is_an_error(server: Server) -> None:

@@ -1,7 +1,7 @@
 """Make the pictures of the console that the pages show: ``make screenshots``.
 
 It serves a bookshop in a temporary folder, publishes offers for five minutes and takes the pictures in a real browser. So the
-plots show what was measured.
+plots show what was measured. A second argument is another number of seconds, for a trial.
 """
 
 from __future__ import annotations
@@ -14,15 +14,24 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from tests.console.browsing import MISSING, Console, browsing, found_browser
+from tests.service.receiver import receiving
 from tests.service.serving import NDJSON, Server, serving
 
 SECONDS = 300
 """How long offers are published: as long as the plots reach back."""
-SIZES = (1200, 930), (1200, 800)
+SIZES = (1200, 930), (1200, 800), (1200, 900), (390, 844)
+"""Sizes of the pictures: the overview, the editor, the queues, the overview on a telephone."""
+SETTINGS = """
+[webhooks]
+tries = 2
+first_wait = 0.05
+allowed_networks = ["127.0.0.0/8"]
+"""
 WARM_UP = 15
 """Seconds before the plots begin: the first events wait until kernels are compiled."""
 READERS = 400
@@ -84,23 +93,48 @@ def publish(server: Server, chance: random.Random, seconds: float) -> None:
         time.sleep(0.05)
 
 
-def main(folder: Path) -> None:
+def add_webhooks(server: Server, url: str) -> None:
+    """Add a webhook that works, and one whose receiver is away, so that its two notes become dead letters."""
+    for name, place in (("carl", url), ("bookshop", "http://127.0.0.1:9/notes")):
+        server.subscribe(name, "maps of the sea", "title LIKE '%Sea%' AND genre = 'maps' AND price > 1000")
+        answer = server.client.put(f"/v1/subscribers/{name}/webhook", json={"url": place, "batch": 1})
+        assert answer.status_code == 200, answer.text
+    for pages in (4, 16):
+        server.publish({"title": "The Sea in 1595", "genre": "maps", "price": 2400, "pages": pages, "signed": False})
+
+
+def main(folder: Path, seconds: float) -> None:
     browser = found_browser()
     if browser is None:
         sys.exit(MISSING)
     chance = random.Random(7)
-    with tempfile.TemporaryDirectory() as place, serving(Path(place) / "books") as server, browsing(browser) as driver:
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        (home / "settings.toml").write_text(SETTINGS, encoding="utf-8")
+        server = stack.enter_context(serving(home / "books", "--config", home / "settings.toml"))
+        driver = stack.enter_context(browsing(browser))
+        receiver = stack.enter_context(receiving())
         body = "\n".join(map(json.dumps, subscriptions(chance)))
         server.client.post("/v1/subscriptions", content=body, headers=NDJSON)
         server.subscribe("ann", "crime at sea", EXPRESSION)
         console = Console(driver, server.url)
         publish(server, chance, WARM_UP)
         console.open("overview", size=SIZES[0])
-        publishing = threading.Thread(target=publish, args=(server, chance, SECONDS + 5))
+        publishing = threading.Thread(target=publish, args=(server, chance, seconds + 5))
         publishing.start()
-        time.sleep(SECONDS)
+        time.sleep(seconds)
         driver.save_screenshot(str(folder / "console-overview.png"))
+        console.look(SIZES[3])
+        time.sleep(1)
+        driver.save_screenshot(str(folder / "console-narrow.png"))
         publishing.join()
+        add_webhooks(server, receiver.url("/notes"))
+        console.open("queues", size=SIZES[2])
+        console.says("#webhooks", "2 dead letters")
+        console.click("#webhooks summary")
+        console.says("#webhooks", "no connection")
+        time.sleep(1)
+        driver.save_screenshot(str(folder / "console-queues.png"))
         console.open("subscriptions/ann/crime%20at%20sea", size=SIZES[1], dark=True)
         console.write("#subscriptions-search", "sea")
         console.write("#explain-event", '{"title": "The Sea and the Stone", "genre": "crime", "price": 12.5}')
@@ -112,4 +146,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else SECONDS)

@@ -274,6 +274,73 @@ def test_dead_letters_of_a_webhook(console: Console, server: Server) -> None:
     server.client.delete("/v1/subscribers/hooked/webhook")
 
 
+def test_add_change_rotate_and_remove_a_webhook(console: Console, server: Server) -> None:
+    path = "/v1/subscribers/new-hook/webhook"
+    server.subscribe("new-hook", "all", "hooked = 2")
+    console.open("queues")
+    console.click("#new-webhook")
+    assert console.focused() == "webhook-subscriber"
+    console.click("#webhook-save")
+    console.says("#webhook-problem", "Enter a subscriber.")
+    console.write("#webhook-subscriber", "nobody at all")
+    console.write("#webhook-url", "http://127.0.0.1:9/x")
+    console.click("#webhook-save")
+    console.says("#webhook-problem", "nobody at all")
+    console.write("#webhook-subscriber", "new-hook")
+    console.write("#webhook-url", "http://10.0.0.1/x")
+    console.click("#webhook-save")
+    console.says("#webhook-problem", "private address")
+    console.write("#webhook-url", "http://127.0.0.1:9/x")
+    console.write("#webhook-batch", "some")
+    console.click("#webhook-save")
+    console.says("#webhook-problem", "The notes of one message")
+    console.write("#webhook-batch", "7")
+    console.click("#webhook-save")
+    # The secret is shown once.
+    first = str(console.the("#secret-text").get_attribute("value"))
+    assert first.startswith("whsec_")
+    console.click("#secret-close")
+    console.says("#webhooks", "new-hook")
+    assert console.driver.find_element("id", "secret-text").get_attribute("value") == ""
+    found = server.client.get(path).json()
+    assert (found["url"], found["batch"]) == ("http://127.0.0.1:9/x", 7)
+
+    console.click("#new-webhook")
+    console.write("#webhook-subscriber", "new-hook")
+    console.write("#webhook-url", "http://127.0.0.1:9/z")
+    console.click("#webhook-save")
+    console.says("#webhook-problem", "already has a webhook")
+    console.click("#webhook-close")
+
+    mine = "[aria-label$='webhook of new-hook']"
+    console.click(f"[aria-label^='Change']{mine}")
+    console.write("#webhook-url", "http://127.0.0.1:9/y")
+    console.click("#webhook-save")
+    console.says("#webhooks-said", "Changed.")
+    console.says("#webhooks", "http://127.0.0.1:9/y")
+    assert server.client.get(path).json()["batch"] == 7
+
+    console.click(f"[aria-label^='New secret']{mine}")
+    console.write("#rotate-hours", "soon")
+    console.click("#rotate-save")
+    console.says("#rotate-problem", "Enter a number of hours")
+    console.write("#rotate-hours", "2")
+    console.click("#rotate-save")
+    assert str(console.the("#secret-text").get_attribute("value")) not in ("", first)
+    console.click("#secret-close")
+    console.says("#webhooks", "Signed with the old secret, too, until")
+
+    console.click(f"[aria-label^='Remove']{mine}")
+    console.says("#question-text", "Remove the webhook of new-hook?")
+    console.click("#question-no")
+    assert server.client.get(path).status_code == 200
+    console.click(f"[aria-label^='Remove']{mine}")
+    console.click("#question-yes")
+    console.says("#webhooks-said", "Removed.")
+    console.when(lambda: console.focused() == "new-webhook", "the focus on the button that is left")
+    assert server.client.get(path).status_code == 404
+
+
 def test_index_memory_and_drift(console: Console, server: Server) -> None:
     console.open("index")
     console.says("#index-facts", "engine")

@@ -190,3 +190,5 @@ def test_pages_of_other_sites_are_refused(server: Server) -> None:
     answer = client.get("/v1/access", headers={"Host": "evil.example"})
     assert (answer.status_code, kind(answer)) == (421, "foreign-host")
     assert client.get("/v1/access", headers={"Host": f"localhost:{server.port}"}).status_code == 200
+    # A proxy or a container asks for the health by an address.
+    assert client.get("/health", headers={"Host": "10.0.0.7"}).status_code == 200

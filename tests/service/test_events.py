@@ -119,6 +119,9 @@ def test_values_that_json_lacks_have_tags(server: Server) -> None:
     assert server.publish(event, tagged=True)["matches"] == 1
     assert server.publish(event)["matches"] == 0
     assert server.notes("tagger")[0]["event"] == event
+    # JSON may write the mark of a tag in another way.
+    answer = publish_lines(server, json.dumps(event).replace("$", "\\u0024").encode(), tagged=True)
+    assert answer.json()["matches"] == 1
 
 
 def test_a_body_that_ends_early_publishes_whole_lines_only(server: Server) -> None:

@@ -28,11 +28,16 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def samples(server: Server) -> dict[str, float]:
     found = {}
-    described = set()
+    described: set[str] = set()
+    families: set[str] = set()
     answer = server.client.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     for line in answer.text.splitlines():
         if line.startswith("#"):
+            if line.startswith("# HELP"):
+                # Readers of the newer format know a counter without its ending.
+                assert line.split()[2].removesuffix("_total") not in families
+                families.add(line.split()[2].removesuffix("_total"))
             described.add(line.split()[2])
             continue
         match = SAMPLE.fullmatch(line)

@@ -8,19 +8,23 @@ import hmac
 import ipaddress
 import socket
 import sqlite3
+import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tamis
 from tamis.errors import BrokerError, FileError, OptionError
 from tamis.service.settings import read_settings
+from tamis.service.tenant_files import SCHEMA, WEBHOOKS
 from tamis.service.webhooks.addresses import ForbiddenError, Networks, read_url
 from tamis.service.webhooks.courier import wait_after
 from tamis.service.webhooks.record import DeadLetter, Webhook
 from tamis.service.webhooks.settings import WebhookSettings
 from tamis.service.webhooks.signing import checked_secret, new_secret, signature_headers
-from tamis.service.webhooks.store import FILE, Store
+from tamis.service.webhooks.store import Store
+from tests.cli.running import run
 from tests.service.serving import Server
 
 PRIVATE = [
@@ -94,9 +98,9 @@ def test_a_signature_depends_on_all_that_it_signs() -> None:
         (secret, "m1", 8, b"body"),
         (secret, "m1", 7, b"b"),
     ]
-    for each in others:
-        other, *words = each
-        assert dict(signature_headers((other,), *words))["webhook-signature"] != found["webhook-signature"]
+    for other, message, seconds, body in others:
+        changed = dict(signature_headers((other,), message, seconds, body))
+        assert changed["webhook-signature"] != found["webhook-signature"]
 
 
 @pytest.mark.parametrize("secret", ["", "whsec_", "whsec_AAAA", "whsec_!!!!", "A" * 40, 7, "whsec_" + "A" * 400])
@@ -190,7 +194,7 @@ PRAGMA user_version = 1;
 
 
 def test_the_first_tables_are_brought_up_to_date(tmp_path: Path) -> None:
-    tables = sqlite3.connect(tmp_path / FILE)
+    tables = sqlite3.connect(tmp_path / WEBHOOKS)
     tables.executescript(FIRST_TABLES)
     tables.close()
     expected = Webhook("ann", "wh_1", "https://x.example/", "whsec_A", 7, "paused", failures=1, missed=2)
@@ -200,7 +204,27 @@ def test_the_first_tables_are_brought_up_to_date(tmp_path: Path) -> None:
         store.close()
 
 
+def test_a_backup_has_webhooks_and_the_schema(tmp_path: Path) -> None:
+    folder, copy = tmp_path / "tenant", tmp_path / "copy"
+    tamis.open(folder).close()
+    (folder / SCHEMA).write_text('{"price": "number"}')
+    store = Store(folder)
+    webhook = Webhook("ann", "wh_1", "https://x.example/", new_secret())
+    store.put(webhook)
+    assert run("backup", folder, copy).exit_code == 0
+    store.close()
+    assert (copy / SCHEMA).read_text() == '{"price": "number"}'
+    assert stat.S_IMODE((copy / WEBHOOKS).stat().st_mode) == 0o600
+    store = Store(copy)
+    assert store.all() == [webhook]
+    store.close()
+    (folder / WEBHOOKS).write_bytes(b"not a database" * 100)
+    failed = run("backup", folder, tmp_path / "other")
+    assert failed.exit_code == 1
+    assert "cannot be copied" in failed.output
+
+
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(b"not a database" * 100)
-    with pytest.raises(BrokerError, match=FILE):
+    (tmp_path / WEBHOOKS).write_bytes(b"not a database" * 100)
+    with pytest.raises(BrokerError, match=WEBHOOKS):
         Store(tmp_path)

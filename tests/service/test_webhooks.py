@@ -321,7 +321,7 @@ def test_metrics_count_what_became_of_messages(tmp_path: Path) -> None:
             'tamis_webhook_deliveries_total{tenant="default"} 2',
             'tamis_webhook_failures_total{tenant="default"} 3',
             'tamis_webhook_dead_letters_total{tenant="default"} 1',
-            'tamis_webhook_dead_letters{tenant="default"} 1',
+            'tamis_kept_dead_letters{tenant="default"} 1',
             'tamis_webhook_seconds_count{tenant="default"} 5',
             'tamis_webhooks{tenant="default",state="paused"} 1',
         ):

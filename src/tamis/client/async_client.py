@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from tamis.broker import Change, Note, Receipt, StandingSubscription, StoredEvent, SubscriberFigures
 from tamis.broker.arguments import plain_number
+from tamis.broker.listing_calls import Numbered
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven
 from tamis.client.connection import Connection, failure_of, library, reply_of
 from tamis.client.exchange import Failure, Pause, Reply, Request, Steps
@@ -85,6 +86,20 @@ class AsyncClient:
         """One subscription."""
         return await self._run(self._steps.subscription(subscriber, name))
 
+    async def numbered(self, subscriber: str, name: str) -> Numbered:
+        """One subscription with its number."""
+        return await self._run(self._steps.numbered(subscriber, name))
+
+    async def find_subscriptions(
+        self, search: str = "", *, subscriber: str | None = None, after: int = 0, limit: int = 100
+    ) -> list[Numbered]:
+        """A page of the subscriptions, in the order in which they first came. See `Broker.find_subscriptions`."""
+        return await self._run(self._steps.find_subscriptions(search, subscriber, after, limit))
+
+    async def find_subscribers(self, search: str = "", *, after: int = 0, limit: int = 100) -> list[SubscriberFigures]:
+        """A page of the subscribers, in the order in which they first came."""
+        return await self._run(self._steps.find_subscribers(search, after, limit))
+
     async def subscriber(self, name: str) -> SubscriberFigures:
         """A subscriber and the state of its queue."""
         return await self._run(self._steps.subscriber(name))
@@ -136,6 +151,10 @@ class AsyncClient:
         """Move the cursor of a subscriber: reading starts after this note from now on."""
         await self._run(self._steps.acknowledge(subscriber, sequence))
 
+    async def acknowledge_many(self, sequences: Mapping[str, int]) -> None:
+        """Move the cursors of subscribers, one after another. If one is wrong, those before it are moved."""
+        await self._run(self._steps.acknowledge_many(sequences))
+
     async def event(self, sequence: int) -> StoredEvent:
         """A stored event."""
         return await self._run(self._steps.event(sequence))
@@ -153,9 +172,9 @@ class AsyncClient:
         number = plain_number(after, "after")
         return self._pages(lambda after: self._steps.replay_page(expression, after), number)
 
-    def changes(self, after: int = 0) -> AsyncIterator[Change]:
+    def changes(self, after: int = 0, *, limit: int | None = None) -> AsyncIterator[Change]:
         """The subscriptions that have changed after a number, each with its last change, in order of the changes."""
-        return self._pages(self._steps.changes_page, plain_number(after, "after"))
+        return self._pages(self._steps.changes_pages(limit), plain_number(after, "after"))
 
     async def stats(self) -> dict[str, Any]:
         """Figures about the contents and the work of the broker."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from tamis.broker import Change, Note, Receipt, StandingSubscription, StoredEvent, SubscriberFigures
 from tamis.broker.arguments import plain_number
+from tamis.broker.listing_calls import Numbered
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven
 from tamis.client.connection import Connection, failure_of, library, reply_of
 from tamis.client.exchange import Failure, Pause, Reply, Request, Steps
@@ -91,6 +92,20 @@ class Client:
         """One subscription."""
         return self._run(self._steps.subscription(subscriber, name))
 
+    def numbered(self, subscriber: str, name: str) -> Numbered:
+        """One subscription with its number."""
+        return self._run(self._steps.numbered(subscriber, name))
+
+    def find_subscriptions(
+        self, search: str = "", *, subscriber: str | None = None, after: int = 0, limit: int = 100
+    ) -> list[Numbered]:
+        """A page of the subscriptions, in the order in which they first came. See `Broker.find_subscriptions`."""
+        return self._run(self._steps.find_subscriptions(search, subscriber, after, limit))
+
+    def find_subscribers(self, search: str = "", *, after: int = 0, limit: int = 100) -> list[SubscriberFigures]:
+        """A page of the subscribers, in the order in which they first came."""
+        return self._run(self._steps.find_subscribers(search, after, limit))
+
     def subscriber(self, name: str) -> SubscriberFigures:
         """A subscriber and the state of its queue."""
         return self._run(self._steps.subscriber(name))
@@ -143,6 +158,10 @@ class Client:
         """Move the cursor of a subscriber: reading starts after this note from now on."""
         self._run(self._steps.acknowledge(subscriber, sequence))
 
+    def acknowledge_many(self, sequences: Mapping[str, int]) -> None:
+        """Move the cursors of subscribers, one after another. If one is wrong, those before it are moved."""
+        self._run(self._steps.acknowledge_many(sequences))
+
     def event(self, sequence: int) -> StoredEvent:
         """A stored event."""
         return self._run(self._steps.event(sequence))
@@ -160,9 +179,9 @@ class Client:
         number = plain_number(after, "after")
         return self._pages(lambda after: self._steps.replay_page(expression, after), number)
 
-    def changes(self, after: int = 0) -> Iterator[Change]:
+    def changes(self, after: int = 0, *, limit: int | None = None) -> Iterator[Change]:
         """The subscriptions that have changed after a number, each with its last change, in order of the changes."""
-        return self._pages(self._steps.changes_page, plain_number(after, "after"))
+        return self._pages(self._steps.changes_pages(limit), plain_number(after, "after"))
 
     def stats(self) -> dict[str, Any]:
         """Figures about the contents and the work of the broker."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tamis.broker import Note
@@ -35,6 +36,12 @@ class NoteSteps(StepMaker):
         found = yield from self._json("GET", path_of("subscribers", subscriber, "notifications"), query=query)
         notes = list(map(note_of, found["notifications"]))
         return NotePage(notes, notes[-1].sequence if notes else after)
+
+    def acknowledge_many(self, sequences: Mapping[Any, Any]) -> Steps[None]:
+        """Each cursor has a request of its own. All arguments are checked before the first one."""
+        moves = [(known_name(name), plain_number(number, "sequence")) for name, number in sequences.items()]
+        for name, number in moves:
+            yield from self.acknowledge(name, number)
 
     def acknowledge(self, subscriber: Any, sequence: Any) -> Steps[None]:
         name, number = known_name(subscriber), plain_number(sequence, "sequence")

@@ -6,6 +6,7 @@ from typing import Any
 
 from tamis.broker import Change, Matches, Note, Receipt, StandingSubscription, StoredEvent, SubscriberFigures
 from tamis.broker.event_text import read_event
+from tamis.broker.listing_calls import Numbered
 from tamis.client.writing import encode, read_moment_text
 from tamis.errors import OptionError
 from tamis.matcher.covering import CoveringReport
@@ -51,6 +52,10 @@ def subscription_of(record: Record) -> StandingSubscription:
         read_moment_text(record["valid_until"]),
         record["paused"],
     )
+
+
+def numbered_of(record: Record) -> Numbered:
+    return Numbered(record["number"], subscription_of(record))
 
 
 def subscriber_of(record: Record) -> SubscriberFigures:

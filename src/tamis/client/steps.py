@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -54,9 +54,22 @@ class CallSteps(SubscriptionSteps, NoteSteps, PublishSteps):
         )
         return [(each["sequence"], event_of(each["event"])) for each in found["events"]], found["next"]
 
-    def changes_page(self, after: int) -> Steps[tuple[Sequence[Change], int | None]]:
-        found = yield from self._json("GET", path_of("changes"), query=query_of(after=after, limit=PAGE))
-        return list(map(change_of, found["changes"])), found["next"]
+    def changes_pages(self, limit: Any) -> Callable[[int], Steps[tuple[Sequence[Change], int | None]]]:
+        """A function of the steps of a page after a number. All pages together have `limit` changes."""
+        left = None if limit is None else plain_number(limit, "limit")
+
+        def page(after: int) -> Steps[tuple[Sequence[Change], int | None]]:
+            nonlocal left
+            size = PAGE if left is None else min(PAGE, left)
+            if size == 0:
+                return [], None
+            found = yield from self._json("GET", path_of("changes"), query=query_of(after=after, limit=size))
+            changes = list(map(change_of, found["changes"]))
+            if left is not None:
+                left -= len(changes)
+            return changes, found["next"]
+
+        return page
 
     def stats(self) -> Steps[dict[str, Any]]:
         found: dict[str, Any] = yield from self._json("GET", path_of("stats"))

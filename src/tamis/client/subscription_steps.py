@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tamis.broker import StandingSubscription, SubscriberFigures
-from tamis.broker.arguments import listed
+from tamis.broker.arguments import listed, plain_number
+from tamis.broker.listing_calls import MOST, Numbered
 from tamis.broker.subscribing import checked_name
 from tamis.broker.subscription_calls import words_of
 from tamis.broker.table_rows import row_events
 from tamis.client.exchange import Reply, Request, Steps, exchange
-from tamis.client.records import subscriber_of, subscription_of
+from tamis.client.records import numbered_of, subscriber_of, subscription_of
 from tamis.client.writing import (
     JSON,
     NDJSON,
@@ -23,7 +24,7 @@ from tamis.client.writing import (
     query_of,
     subscription_fields,
 )
-from tamis.errors import DuplicateIdError
+from tamis.errors import DuplicateIdError, OptionError, shortened
 from tamis.matcher.event_input import as_table
 
 PAGE = 1000
@@ -93,6 +94,33 @@ class SubscriptionSteps(StepMaker):
     def remove_subscriber(self, subscriber: Any) -> Steps[None]:
         yield from self._ask("DELETE", path_of("subscribers", known_name(subscriber)), removes=True)
 
+    def numbered(self, subscriber: Any, name: Any) -> Steps[Numbered]:
+        return numbered_of((yield from self._json("GET", _path(subscriber, name))))
+
+    def find_subscriptions(self, search: Any, subscriber: Any, after: Any, limit: Any) -> Steps[list[Numbered]]:
+        name = None if subscriber is None else known_name(subscriber)
+        found = yield from self._find("subscriptions", after, limit, search=_searched(search), subscriber=name)
+        return list(map(numbered_of, found))
+
+    def find_subscribers(self, search: Any, after: Any, limit: Any) -> Steps[list[SubscriberFigures]]:
+        found = yield from self._find("subscribers", after, limit, search=_searched(search))
+        return list(map(subscriber_of, found))
+
+    def _find(self, noun: str, after: Any, limit: Any, **words: Any) -> Steps[list[Any]]:
+        """A page as a broker has it. It may be longer than those of the service."""
+        following: int | None = plain_number(after, "after")
+        left = plain_number(limit, "limit")
+        if left > MOST:
+            raise OptionError(f"`limit` must be at most {MOST}, not {shortened(limit)}")
+        records: list[Any] = []
+        while left and following is not None:
+            query = query_of(after=following, limit=min(left, PAGE), **words)
+            found = yield from self._json("GET", path_of(noun), query=query)
+            records += found[noun]
+            left -= len(found[noun])
+            following = found["next"]
+        return records
+
     def subscription(self, subscriber: Any, name: Any) -> Steps[StandingSubscription]:
         return subscription_of((yield from self._json("GET", _path(subscriber, name))))
 
@@ -103,10 +131,13 @@ class SubscriptionSteps(StepMaker):
         self, subscriber: Any, search: Any, after: int
     ) -> Steps[tuple[Sequence[StandingSubscription], int | None]]:
         name = None if subscriber is None else known_name(subscriber)
-        text = checked_name(search, "search") if search else None
-        query = query_of(subscriber=name, search=text, after=after, limit=PAGE)
+        query = query_of(subscriber=name, search=_searched(search), after=after, limit=PAGE)
         found = yield from self._json("GET", path_of("subscriptions"), query=query)
         return list(map(subscription_of, found["subscriptions"])), found["next"]
+
+
+def _searched(search: Any) -> str | None:
+    return checked_name(search, "search") if search else None
 
 
 def _path(subscriber: Any, name: Any) -> str:

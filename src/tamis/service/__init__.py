@@ -13,8 +13,9 @@ Read in this order:
     json_reader      strict JSON                                  bodies           bodies of requests, within limits
     given            what requests give, checked                  records          what a broker hands out, as JSON
     line_publishing  the events of a body of lines                line_subscribing the subscriptions of a body of lines
-    single_publishing  single events of many requests, together
+    single_publishing  single events of many requests, together   turns            few requests begin in a turn of the loop
     event_schema     which strings are timestamps                 path_names       names in paths
+    tenant_files     what a tenant has beside its broker
     metrics          counters and histograms, as text             figures          figures of a tenant
     process_metrics  figures of the process                       documented       what OpenAPI says of a route
     note_pages       pages of notes as JSON text                   webhooks         notes that are sent to a URL

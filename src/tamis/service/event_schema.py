@@ -17,16 +17,15 @@ from tamis.language.literals import read_timestamp
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
 from tamis.service.problems import ProblemError
+from tamis.service.tenant_files import SCHEMA
 from tamis.storage.replacing import replacing
-
-FILE = "schema.json"
 
 
 class EventSchema:
     """Reads and checks the events of a tenant. Without a declaration, it changes and refuses nothing."""
 
     def __init__(self, folder: Path, configured: Mapping[str, Any] | None) -> None:
-        self._path = folder / FILE
+        self._path = folder / SCHEMA
         self.is_fixed = configured is not None
         self._use(_read(self._path) if configured is None else configured)
 

@@ -19,7 +19,7 @@ from tamis.broker import Broker, Receipt
 from tamis.broker.arguments import plain_key
 from tamis.errors import EventError, OptionError, QueueFullError, TamisError, shortened
 from tamis.service.bodies import Lines, blocks_of_lines
-from tamis.service.given import checked_event, checked_fields, event_of, moment_of
+from tamis.service.given import checked_event, checked_fields, event_of, may_have_tags, moment_of
 from tamis.service.json_reader import read_object
 from tamis.service.problems import ProblemError, problem_of
 from tamis.service.records import Record, receipt_record
@@ -152,7 +152,8 @@ class LinePublisher:
     def _unwrapped(self, number: int, raw: bytes) -> _Line:
         given = read_object(raw, "a wrapped event", self._tenant.limits.depth + 1)
         checked_fields(given, "a wrapped event", ("event", "key", "valid_until"), ("event",))
-        event = checked_event(given["event"], self._tenant, tagged=self._options.tagged)
+        is_tagged = self._options.tagged and may_have_tags(raw)
+        event = checked_event(given["event"], self._tenant, tagged=is_tagged)
         return _Line(number, event, plain_key(given.get("key")), moment_of(given.get("valid_until"), "valid_until"))
 
     def _put(self, broker: Broker, lines: list[_Line]) -> None:

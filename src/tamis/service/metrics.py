@@ -144,7 +144,7 @@ def add_tenant(page: Page, tenant: str, found: TenantMetrics, figures: Mapping[s
         ("tamis_stored_events", "Events in the tables.", figures["stored_events"]),
         ("tamis_waiting_notes", "Notes that were not acknowledged.", figures["waiting"]),
         ("tamis_streams", "Open streams and requests that wait for notes.", figures["streams"]),
-        ("tamis_webhook_dead_letters", "Dead letters that are kept.", figures["webhooks"]["dead_letters"]),
+        ("tamis_kept_dead_letters", "Dead letters that are kept.", figures["webhooks"]["dead_letters"]),
         ("tamis_index_bytes", "Memory of the index.", figures["index_bytes"]),
         ("tamis_problem", "1 if work in the background has failed.", figures["problem"] is not None),
     ):

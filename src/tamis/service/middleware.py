@@ -23,7 +23,8 @@ _ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _DRAIN_BYTES, _DRAIN_SECONDS = 8 * 1024 * 1024, 2.0
 """How much of a body is read although the request was refused, and for how long."""
 _QUIET = ("/health", "/ready")
-"""Routes that are asked every few seconds and are not logged."""
+"""Routes that are asked every few seconds. They are not logged and do not wait in line. Any name in `Host` is right: a proxy or a
+container asks by an address."""
 
 
 class Surroundings:
@@ -48,7 +49,9 @@ class Surroundings:
         if scope["type"] == "http":
             receive, send = request.patient(receive), request.watched(send)
         try:
-            _check_origin(service, headers)
+            if scope["path"] not in _QUIET:
+                await service.turns.wait()
+                _check_origin(service, headers)
             await self._app(scope, receive, send)
         except ProblemError as problem:  # raised outside of a route
             await request.answer(problem, scope, receive, send)

@@ -12,6 +12,7 @@ from tamis.service.config import ServiceConfig
 from tamis.service.request_log import Log
 from tamis.service.tenants import Tenant, Tenants
 from tamis.service.tokens import TokenFile
+from tamis.service.turns import Turns
 from tamis.service.webhooks.delivery import Sender
 from tamis.service.work import Threads
 
@@ -23,6 +24,7 @@ class Service:
         self.config = config
         self.log = Log(config.log)
         self.threads = Threads()
+        self.turns = Turns()
         self.tokens = TokenFile(config.folder)
         self.tenants = Tenants(config, self.threads, self._begin)
         self.sender = Sender(config.webhooks)

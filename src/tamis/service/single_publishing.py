@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from tamis.broker import Broker, Receipt
 from tamis.errors import EventError, QueueFullError
+from tamis.service.turns import AT_ONCE
 
 _MOST = 256
 """Events of one call. With more, the first of them would wait for long."""
@@ -61,12 +62,16 @@ class SinglePublisher:
                 found = await self._work(partial(_put, offers))
             except Exception as error:
                 found = [error] * len(offers)
-            for offer, result in zip(offers, found, strict=True):
+            for place, (offer, result) in enumerate(zip(offers, found, strict=True), 1):
                 if isinstance(result, Exception):
                     offer.done.set_exception(result)
                     offer.done.exception()  # Nobody may wait for it any more.
                 else:
                     offer.done.set_result(result)
+                if place % AT_ONCE == 0:
+                    await asyncio.sleep(
+                        0
+                    )  # Their answers are sent in this turn of the loop, the others in the next ones.
         self._running = None
 
 

@@ -22,6 +22,7 @@ export const label = (value) => (Math.abs(value) < 1000 ? short.format(value) : 
 export function seconds(value) {
   if (typeof value !== "number") return MISSING;
   if (value === 0) return "0";
+  if (value < 1e-11) return "below 0.01 ns"; // a subscription that an event almost never meets
   for (const [unit, size] of [["s", 1], ["ms", 1e-3], ["µs", 1e-6]]) {
     if (value >= size * 0.9995) return `${short.format(value / size)} ${unit}`;
   }

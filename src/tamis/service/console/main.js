@@ -9,8 +9,9 @@
 //   subscriptions  the list                                 pages                  long lists, page by page
 //   editor         one subscription                         verdict, explain       what is said of its expression
 //   live           publishing and watching                  watch, stream          what comes, as it comes
-//   queues         how far subscribers have read            webhooks               their dead letters
-//   index_view     segments, memory, drift                  subscribers            names that are offered
+//   queues         how far subscribers have read            webhooks               states and dead letters
+//   webhook_forms  adding, changing, secrets                subscribers            names that are offered
+//   index_view     segments, memory, drift
 //
 // Everything is plain JavaScript that browsers load as modules. The page has no other source than the service.
 

@@ -15,9 +15,9 @@ export async function knownSubscribers(search = "") {
   }
 }
 
-for (const id of ["editor-subscriber", "watch-subscriber", "subscriptions-subscriber"]) {
+for (const id of ["editor-subscriber", "watch-subscriber", "subscriptions-subscriber", "webhook-subscriber"]) {
   byId(id).addEventListener("focus", () => knownSubscribers(byId(id).value));
 }
-for (const id of ["editor-subscriber", "watch-subscriber"]) {
+for (const id of ["editor-subscriber", "watch-subscriber", "webhook-subscriber"]) {
   byId(id).addEventListener("input", () => knownSubscribers(byId(id).value));
 }

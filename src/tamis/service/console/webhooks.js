@@ -1,9 +1,10 @@
-// Webhooks and their dead letters. The panel is hidden where there are none.
+// Webhooks, their states and their dead letters.
 
 import { NoAnswer, ask as request, get, part, post, told, withQuery } from "./api.js";
 import { ask, byId, make, named, replace, say, shown } from "./dom.js";
 import { jsonText } from "./exact.js";
 import * as format from "./format.js";
+import { editWebhook, removeWebhook, rotateSecret, whenChanged } from "./webhook_forms.js";
 
 const STEP = 50;
 const LETTERS = 20;
@@ -14,7 +15,8 @@ let limit = STEP;
 export async function loadWebhooks() {
   try {
     const { webhooks, next } = await get(withQuery("v1/webhooks", { limit }));
-    byId("webhooks-panel").hidden = webhooks.length === 0;
+    byId("webhooks-panel").hidden = false;
+    byId("webhooks-none").hidden = webhooks.length > 0;
     say("webhooks-problem", "");
     const names = new Set(webhooks.map(({ subscriber }) => subscriber));
     for (const name of shownWebhooks.keys()) if (!names.has(name)) shownWebhooks.delete(name);
@@ -42,11 +44,20 @@ byId("webhooks-more").addEventListener("click", () => {
   loadWebhooks();
 });
 
+whenChanged((text) => {
+  say("webhooks-said", text);
+  loadWebhooks();
+});
+
 class Webhook {
   constructor(subscriber) {
     this.subscriber = subscriber;
     this.path = `v1/subscribers/${part(subscriber)}/webhook`;
     this.state = make("span", { class: "state" });
+    this.change = this.button("Change", "", () => editWebhook(this.found));
+    this.rotate = this.button("New secret", "", () => rotateSecret(subscriber));
+    this.remove = this.button("Remove", "danger", () => this.removeAfterAsking());
+    this.rotation = make("p", { class: "quiet" });
     this.url = make("p", { class: "code quiet url" });
     this.failure = make("p", { class: "problem" });
     this.pause = make("button", { type: "button", class: "small", onclick: () => this.act(this.verb) });
@@ -57,8 +68,13 @@ class Webhook {
     this.details = make("details", { ontoggle: () => this.details.open && this.loadLetters() }, this.summary, this.letters,
       make("div", { class: "buttons" }, this.again, this.forget));
     this.element = make("li", { class: "webhook" },
-      make("div", { class: "heading" }, make("h3", {}, named(subscriber), " ", this.state), this.pause),
-      this.url, this.failure, this.details);
+      make("div", { class: "heading" }, make("h3", {}, named(subscriber), " ", this.state),
+        make("div", { class: "acts" }, this.pause, this.change, this.rotate, this.remove)),
+      this.url, this.rotation, this.failure, this.details);
+  }
+
+  button(text, more, act) {
+    return make("button", { type: "button", class: `small ${more}`, "aria-label": `${text}: webhook of ${shown(this.subscriber)}`, onclick: act }, text);
   }
 
   update(found) {
@@ -70,6 +86,8 @@ class Webhook {
     const tries = found.tries ? ` ${format.several(found.tries, "try").replace("trys", "tries")}, next ${format.moment(found.next_try)}.` : "";
     this.failure.textContent = found.reason ? `${capital(shown(found.reason))}.${tries}` : "";
     this.failure.hidden = !found.reason;
+    this.rotation.textContent = found.old_secret_until ? `Signed with the old secret, too, until ${format.moment(found.old_secret_until)}.` : "";
+    this.rotation.hidden = !found.old_secret_until;
     this.verb = found.state === "active" ? "pause" : "resume";
     this.pause.textContent = found.state === "active" ? "Pause" : "Resume";
     this.pause.setAttribute("aria-label", `${this.pause.textContent} the webhook of ${shown(this.subscriber)}`);
@@ -112,6 +130,18 @@ class Webhook {
     const number = format.several(this.found.dead_letters, "dead letter");
     if (await ask(`Forget ${number} of ${shown(this.subscriber)}? The notes stay in the queue.`, "Forget all")) {
       await this.act("dead-letters/forget", {});
+    }
+  }
+
+  async removeAfterAsking() {
+    say("webhooks-problem", "");
+    try {
+      if (!(await removeWebhook(this.found))) return;
+      say("webhooks-said", "Removed.");
+      await loadWebhooks();
+      byId("new-webhook").focus(); // The button that had the focus is gone.
+    } catch (error) {
+      say("webhooks-problem", told(error));
     }
   }
 

@@ -11,9 +11,9 @@ from dataclasses import astuple, fields
 from pathlib import Path
 
 from tamis.errors import BrokerError
+from tamis.service.tenant_files import WEBHOOKS
 from tamis.service.webhooks.record import DeadLetter, Webhook
 
-FILE = "webhooks.sqlite"
 _VERSION = 2
 
 _TABLES = """
@@ -51,7 +51,7 @@ class Store:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
+        self._path = folder / WEBHOOKS
         self._lock = threading.Lock()
         with self._errors():
             # The file has secrets: only its owner may read it, from the first moment on.
