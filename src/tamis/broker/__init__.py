@@ -13,7 +13,8 @@ Read in this order:
     publishing          events of all threads, in one commit     subscribing     changes of subscriptions
     valid_events        stored events that are still valid       event_text      events as JSON text
     valid_columns       their values, by attribute and kind      strings         the strings of a column
-    string_search       LIKE over many strings                   address_search  ip_in over many strings
+    string_search       LIKE and RLIKE over many strings         address_search  ip_in over many strings
+    string_automaton    simple patterns of RLIKE as tables
     valid_file          valid events in a file                   valid_loading   valid events of a file and the tables
     queues              the notes of each subscriber             queue_block     notes in immutable arrays
     opening             from a folder to the state               reading         events and names of notes
