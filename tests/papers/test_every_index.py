@@ -25,6 +25,7 @@ INDEXES: dict[str, type[Index]] = {
     "op-index, cnf": CnfOpIndex,
 }
 OPTIONS: dict[str, dict[str, Any]] = {
+    "counting, enumeration": {"method": "enumeration", "highest": 63},
     "counting, key": {"method": "key"},
     "counting, tree": {"method": "tree"},
     "op-index, bs": {"signatures": False},
