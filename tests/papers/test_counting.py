@@ -22,7 +22,7 @@ from tests.random_cases import RandomCases
 
 pytestmark = pytest.mark.kernels
 
-SIFT = ("key", "tree")
+SIFT = ("enumeration", "key", "tree")
 
 
 def some(dimension: int, *intervals: tuple[int, int]) -> Leaf:
@@ -157,6 +157,26 @@ def test_a_profile_is_in_the_lists_of_its_rarest_terms() -> None:
     assert sorted(found.conjunction.tolist()) == [0, 2]
     assert found.counters.candidates == 2
     assert found.counters.nodes == 2
+
+
+def test_enumeration_counts_the_terms_of_an_event() -> None:
+    """SIFT in the BE-Tree paper: every value of a range is a term, and a profile matches when all its predicates have a hit."""
+    clauses = [
+        [some(0, (3, 5))],
+        [some(0, (4, 9)), some(1, (1, 1))],
+        [some(0, (4, 4)), some(1, (2, 2)), some(2, (0, 9))],
+        [],
+    ]
+    index = built(clauses, method="enumeration", highest=9)
+    assert index.stats()["postings"] == 3 + (6 + 1) + (1 + 1 + 10)
+    # Of four profiles, three have a hit and one needs none. Two are complete and are evaluated: one predicate, two, none.
+    found = index.match(batch_of([{0: [(4, 4)], 1: [(1, 1)]}]), 3)
+    assert sorted(found.conjunction.tolist()) == [0, 1, 3]
+    assert found.counters == (4, 1 + 2, 2)
+    # Every event begins with counters of 0. Two values of an attribute may complete a counter, so profiles are evaluated.
+    events: list[Any] = [{0: [(4, 4)]}, {0: [(4, 4), (5, 5)], 1: [(2, 2)]}, {0: [(4, 4)], 1: [(2, 2)], 2: [(7, 7)]}, {}]
+    assert pairs(index, events, 3) == matching(dict(enumerate(clauses)), events)
+    index.check()
 
 
 def test_profiles_are_kept_at_their_shortest_identifying_prefix() -> None:

@@ -150,6 +150,20 @@ def test_receivers_of_a_redistribution_are_redistributed_too() -> None:
     assert max(len(schema) for schema in stats["tables"]) == 3
 
 
+@pytest.mark.parametrize("groups", [10, 20])
+def test_a_potential_table_is_tried_on_its_own_subscriptions_only(groups: int) -> None:
+    """Each group of 20 has two attributes of its own, with one value each: power 20, and nothing to gain."""
+    clauses = [
+        [equal(2 * n, 1), equal(2 * n + 1, 1), Leaf(0, Mode.NONE, ((k, k),))] for n in range(groups) for k in range(20)
+    ]
+    subscriptions = Subscriptions(clauses)
+    stats = subscriptions.insert(0, len(clauses))
+    assert stats["waiting"] == len(clauses)
+    assert stats["tables_created"] == 0
+    assert stats["tables_tried"] == groups
+    assert stats["subscriptions_tried"] == 20 * groups
+
+
 @pytest.mark.skipif(not COMPILED, reason="it takes thousands of subscriptions, too many for plain Python")
 def test_a_workload_like_the_papers_first_one() -> None:
     """W0: 32 attributes with 35 values each. Subscriptions have equalities on two fixed attributes, and other predicates."""

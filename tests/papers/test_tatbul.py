@@ -21,6 +21,7 @@ from tamis.papers.tatbul.interval_index import IntervalIndex
 from tamis.papers.tatbul.interval_tree import IntervalTree
 from tamis.papers.tatbul.profiles import Intervals, profiles_of
 from tamis.papers.tatbul.segment_tree import SegmentTree
+from tamis.papers.tatbul.vectors import Lists, distinct, members, vectors
 from tests.papers.naive import RandomKeys, batch_of, matching, rows_of
 
 pytestmark = pytest.mark.kernels
@@ -150,7 +151,7 @@ def test_example_4_in_the_cluster_index() -> None:
     assert tree.key[left] == 26
     leaf = tree.left[left]
     assert tree.left[leaf] == LEAF
-    assert set(index.vectors[tree.right[leaf]]) == ANSWER
+    assert set(members(index.vectors, tree.right[leaf]).tolist()) == ANSWER
     matches = match_key(index, 20)
     # Two keys, and one predicate for each of the five profiles that may match.
     assert matches.counters == (5, 2 + 5, 3)
@@ -196,7 +197,11 @@ def test_canonical_nodes_of_the_segment_tree() -> None:
     tree = index.tree
     assert len(tree.lo) == 9
     assert tree.base.tolist() == [0, 20]
-    held = {node: set(index.vectors[number]) for node, number in enumerate(tree.vector_of.tolist()) if number >= 0}
+    held = {
+        node: set(members(index.vectors, number).tolist())
+        for node, number in enumerate(tree.vector_of.tolist())
+        if number >= 0
+    }
     assert held == {
         1: {0},  # [2, 2]
         9 + 1: {0},  # (2, 5) and [5, 5]
@@ -214,6 +219,36 @@ def test_canonical_nodes_of_the_segment_tree() -> None:
 
 
 # -- common to all five
+
+
+def test_a_vector_is_a_list_or_bits_whatever_takes_less() -> None:
+    """200 profiles take four words of bits, as much as eight profiles in a list."""
+    lists = [[3, 1, 3, 199], [], list(range(0, 160, 20)), [*range(0, 180, 20), 64, 63, 0]]
+    laid = Lists(
+        np.append(0, np.cumsum(list(map(len, lists)))),
+        np.array([profile for each in lists for profile in each], np.int32),
+    )
+    made = vectors(distinct(laid, 200), 200)
+    assert [members(made, number).tolist() for number in range(4)] == [sorted(set(each)) for each in lists]
+    assert made.counts.tolist() == [3, 0, 8, 11]
+    assert len(made.profiles) == 3 + 8
+    assert len(made.words) == made.width == 4
+
+
+@five
+@pytest.mark.parametrize("profiles", [1, 63, 64, 65, 300])
+def test_bits_of_many_profiles(name: str, profiles: int) -> None:
+    """Half of the profiles are true of a value, so that vectors are bits; the last ones need an attribute that is rare."""
+    clauses = [[some(0, (number % 7, number % 7 + 3 + number))] for number in range(profiles)]
+    clauses += [[some(0, (0, 5)), some(1, (number, number))] for number in range(3)]
+    index = built(name, clauses)
+    events: list[Any] = [{0: [(key, key)], 1: [(key % 4, key % 4)]} for key in range(9)] + [{0: [(5, 5)]}, {}]
+    found = index.match(batch_of(events), 2)
+    expected = matching(dict(enumerate(clauses)), events)
+    assert set(zip(found.event.tolist(), found.conjunction.tolist(), strict=True)) == expected
+    if name != "cluster-index":
+        # An event lacks an attribute in one case: three profiles support attribute 0 and lack attribute 1.
+        assert found.counters.candidates == len(expected) + 3
 
 
 @five
@@ -266,8 +301,8 @@ def test_an_index_that_does_not_fit_at_once_is_built_in_parts() -> None:
         each.tolist() for each in (tree.root, tree.key[has_key], tree.left, tree.right)
     ]
     cells = cells_of(intervals)
-    (vectors, covered), in_parts = vectors_of_cells(intervals, cells), vectors_of_cells(intervals, cells, 50)
-    assert vectors == in_parts[0]
+    (vectors, covered), in_parts = (vectors_of_cells(intervals, cells, 150, most) for most in (1 << 25, 50))
+    assert [np.array(each).tolist() for each in vectors] == [np.array(each).tolist() for each in in_parts[0]]
     assert np.array_equal(covered, in_parts[1])
 
 

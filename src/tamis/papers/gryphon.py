@@ -16,18 +16,21 @@ follows `*` and the edges whose tests are true. Every conjunction is in one leaf
     attribute     a     b     b     LEAF  LEAF  c     LEAF
     star          1     0     1     0     0     0     0
     edges         0     1     2     3     4     5     6     7    node n has edges[n] to edges[n + 1]
+    others        1     1     2     3     4     6     6          edges before others[n] test IS NULL, then `=`
     test          a=1   b<5   b<5   1     0     c=2   2          of an edge; for a leaf, the first of its rows
     child         2     5     4     2     1     6     3          of an edge; for a leaf, the end of its rows
 
-Invariants: tests ascend along a path and within a node. The path to the leaf of a conjunction has exactly its tests. A node is
-the child of one edge, or follows a node that has `*`, never both.
+Invariants: tests ascend along a path and within a node; on one attribute, IS NULL comes first, then `=` by operand. The path to
+the leaf of a conjunction has exactly its tests. A node is the child of one edge, or follows a node that has `*`, never both.
 
 Departures from the paper:
 
 - The order of attributes is ours. Attributes that most conjunctions test come first, or last, by option.
 - A node with `*` alone is left out. Otherwise every path would have a level for each of thousands of attributes.
-- `equality_only` is the specialised version: tests are equalities, found by binary search. The other predicates of a conjunction
-  are verified at its leaf. In the general version every predicate is a test, and a node tries its edges one by one.
+- The edge of an equality is found by binary search. Other edges of a node are tried one by one, and all edges if the event has
+  several values or an interval.
+- `equality_only` is the specialised version: only equalities are tests. The other predicates of a conjunction are verified at its
+  leaf. In the general version every predicate is a test.
 - Each test of a conjunction has its own level, even if several are on one attribute.
 - Optimisations that our sources mention but do not describe are not implemented.
 """
@@ -74,11 +77,14 @@ class Tree(NamedTuple):
     attribute: I32s
     star: Bools
     edges: I32s
+    others: I32s
     test: I32s
     child: I32s
     rows: I32s
     tests: Predicates
     """The tests by number."""
+    operand: I64s
+    """The lowest key of each test."""
 
 
 class Paths(NamedTuple):
@@ -127,10 +133,12 @@ class Gryphon(StaticIndex):
             np.empty(room, np.int32),
             np.zeros(room, np.bool_),
             np.zeros(room + 1, np.int32),
+            np.zeros(room, np.int32),
             np.empty(edges, np.int32),
             np.empty(edges, np.int32),
             rows[order],
             self._tests,
+            _lowest(self._tests),
         )
         stack = _Stack(*np.empty((4, len(paths.test) + 1), np.int32))
         sorted_paths = _reordered(paths, order)
@@ -139,6 +147,7 @@ class Gryphon(StaticIndex):
             attribute=tree.attribute[:nodes].copy(),
             star=tree.star[:nodes].copy(),
             edges=tree.edges[: nodes + 1].copy(),
+            others=tree.others[:nodes].copy(),
             test=tree.test[:used].copy(),
             child=tree.child[:used].copy(),
         )
@@ -167,15 +176,12 @@ class Gryphon(StaticIndex):
         return Paths(np.append(0, np.cumsum(np.bincount(owner, minlength=len(rows)))), test[sorting])
 
     def _levels(self, tests: Predicates, asked: I64s) -> I64s:
-        """The order of the tests: by level of the attribute, IS NULL before others, then by lowest key."""
+        """The order of the tests: by level of the attribute, IS NULL, `=` and others, then by lowest key."""
         dimensions = np.arange(len(asked))
         keys = {"frequent": -asked, "rare": asked, "number": dimensions}
         level = np.empty(len(asked), np.int64)
         level[np.lexsort((dimensions, keys[self.options.order]))] = dimensions
-        filled = np.diff(tests.start) > 0
-        lowest = np.zeros(len(tests.dimension), np.int64)
-        lowest[filled] = tests.lo[tests.start[:-1][filled]]
-        return np.lexsort((lowest, tests.mode != _ABSENT, level[tests.dimension]))
+        return np.lexsort((_lowest(tests), 2 - _is_searched(tests) - (tests.mode == _ABSENT), level[tests.dimension]))
 
     def _match(self, batch: EventBatch, dimensions: int) -> Matches:
         scratch = _Scratch(event_keys(dimensions), np.empty(len(self.tree.child) + 1, np.int32))
@@ -226,6 +232,23 @@ class Gryphon(StaticIndex):
             assert found[row] == expected.test[expected.start[i] : expected.start[i + 1]].tolist()
 
 
+def _lowest(tests: Predicates) -> I64s:
+    """The lowest key that each test names; 0 if it names none."""
+    filled = np.diff(tests.start) > 0
+    lowest = np.zeros(len(tests.dimension), np.int64)
+    lowest[filled] = tests.lo[tests.start[:-1][filled]]
+    return lowest
+
+
+def _is_searched(tests: Predicates) -> I64s:
+    """1 for equalities and IS NULL, else 0."""
+    single = (np.diff(tests.start) == 1) & (tests.mode == _SOME)
+    at = tests.start[:-1][single]
+    found = (tests.mode == _ABSENT).astype(np.int64)
+    found[single] = tests.lo[at] == tests.hi[at]
+    return found
+
+
 def _in_order(paths: Paths) -> I64s:
     """The order of rows by their tests; a row comes after the longer rows that begin with all its tests.
 
@@ -259,7 +282,7 @@ def _grow(paths: Paths, tree: Tree, stack: _Stack) -> tuple[int, int]:
             tree.child[parent] = nodes
         pushed = height
         while row < end:
-            tree.edges[nodes] = used
+            tree.edges[nodes], tree.others[nodes] = used, used
             at = start[row] + depth
             if at == start[row + 1]:  # This and all that follow have no more tests.
                 attribute[nodes] = LEAF
@@ -274,6 +297,7 @@ def _grow(paths: Paths, tree: Tree, stack: _Stack) -> tuple[int, int]:
                         break
                     stack.begin[height], stack.depth[height], stack.parent[height] = row, depth + 1, used
                     tree.test[used] = same
+                    tree.others[nodes] += _is_equality(tree.tests, same) or tree.tests.mode[same] == _ABSENT
                     while row < end and start[row] + depth < start[row + 1] and test[start[row] + depth] == same:
                         row += 1
                     stack.end[height] = row
@@ -289,6 +313,12 @@ def _grow(paths: Paths, tree: Tree, stack: _Stack) -> tuple[int, int]:
             low, high = low + 1, high - 1
     tree.edges[nodes] = used
     return nodes, used
+
+
+@inlined
+def _is_equality(tests: Predicates, t: int) -> bool:
+    at = tests.start[t]
+    return tests.mode[t] == _SOME and tests.start[t + 1] == at + 1 and tests.lo[at] == tests.hi[at]
 
 
 @inlined
@@ -325,22 +355,14 @@ def _follow(
             while True:
                 nodes += 1
                 d = tree.attribute[UP(node)]
-                begin, end = tree.edges[UP(node)], tree.edges[UP(node + 1)]
+                begin = tree.edges[UP(node)]
                 if d == LEAF:
                     candidates += tree.child[begin] - tree.test[begin]
                     filled, more = _report(begin, tree, equality_only, table, batch, keys, output, filled)
                     tested += more
                     break
-                if equality_only and single_valued:
-                    if keys.places.values[UP(d)]:
-                        tested += 1
-                        edge = _equal_edge(begin, end, tree.test, tree.tests.lo, keys.key[UP(d)])
-                        if edge < end:
-                            stack[height] = tree.child[edge]
-                            height += 1
-                else:
-                    height, more = _push_true(node, tree, single_valued, batch, scratch, height)
-                    tested += more
+                height, more = _push_true(node, tree, single_valued, batch, scratch, height)
+                tested += more
                 if not tree.star[UP(node)]:
                     break
                 node += 1
@@ -382,13 +404,26 @@ def _push_true(
 ) -> tuple[int, int]:
     """Push the children behind the true edges of a node; returns the height of the stack, and how many edges were tested."""
     keys, tests, d = scratch.keys, tree.tests, tree.attribute[UP(node)]
-    tested = 0
-    for edge in range(tree.edges[UP(node)], tree.edges[UP(node + 1)]):
+    first, others, tested = tree.edges[UP(node)], tree.others[UP(node)], 0
+    if first < others and tests.mode[UP(tree.test[UP(first)])] == _ABSENT:
+        tested += 1
+        if keys.places.values[UP(d)] == 0:
+            scratch.stack[height] = tree.child[first]
+            height += 1
+        first += 1
+    if keys.places.values[UP(d)] == 0:
+        return height, tested
+    if single_valued and first < others:
+        tested += 1
+        edge = _equal_edge(first, others, tree.test, tree.operand, keys.key[UP(d)])
+        if edge < others:
+            scratch.stack[height] = tree.child[edge]
+            height += 1
+        first = others
+    for edge in range(first, tree.edges[UP(node + 1)]):
         t = tree.test[UP(edge)]
         at, mode = tests.start[UP(t)], tests.mode[UP(t)]
         tested += 1
-        if keys.places.values[UP(d)] == 0 and mode != _ABSENT:
-            break  # No later edge is true either.
         if single_valued and mode == _SOME and tests.start[UP(t + 1)] - at == 1:
             true = tests.lo[UP(at)] <= keys.key[UP(d)] <= tests.hi[UP(at)]
         else:

@@ -2,7 +2,7 @@
 
 index           the index `counting`
 hit_counting    its two phases on one event
-sift            SIFT's key and tree method
+sift            SIFT's methods: counting with enumeration, keys, trees
 sift_terms      terms of profiles
-sift_matching   matching with both methods
+sift_matching   matching with these methods
 """

@@ -28,6 +28,7 @@ sufficient, so conjunctions with enough hits are evaluated.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -55,7 +56,7 @@ from tamis.papers.counting.hit_counting import (
     PredicateIndex,
     match_by_hits,
 )
-from tamis.papers.counting.sift import KeyMethod, SiftIndex, TreeMethod
+from tamis.papers.counting.sift import EnumerationMethod, KeyMethod, SiftIndex, TreeMethod
 from tamis.papers.interface import Capabilities, Index, Matches
 from tamis.papers.options import Options, option
 from tamis.papers.parts.collecting import collect
@@ -75,8 +76,8 @@ _MOST_VALUES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CountingOptions(Options):
-    method: str = option("counting", choices=("counting", "key", "tree"))
-    """The method: counters, or SIFT's key or tree method."""
+    method: str = option("counting", choices=("counting", "enumeration", "key", "tree"))
+    """The method: counters of predicates, or SIFT's counters of terms, key method or tree method."""
     lowest: int = option(0)
     """Lowest whole number of the domain for the SIFT methods. Lower values count as this number."""
     highest: int = option(999)
@@ -109,8 +110,11 @@ class Counting(Index):
         self.sift: SiftIndex | None = None
         """The index of SIFT's method, if the options ask for one. It then does everything."""
         if self.options.method != "counting":
-            method = KeyMethod if self.options.method == "key" else TreeMethod
-            self.sift = method(self.table, self.kind_of, self.options.lowest, self.options.highest)
+            methods: dict[str, Callable[..., SiftIndex]]
+            methods = {"enumeration": EnumerationMethod, "key": KeyMethod, "tree": TreeMethod}
+            self.sift = methods[self.options.method](
+                self.table, self.kind_of, self.options.lowest, self.options.highest
+            )
             self.capabilities = Capabilities(dynamic=False, interval_values=False, every_predicate=False)
         self._clear()
 

@@ -1,4 +1,4 @@
-"""SIFT's key method and tree method over terms (attribute, value), for the option `method` of `counting`.
+"""SIFT's methods over terms (attribute, value), for the option `method` of `counting`.
 
 T. Yan, H. Garcia-Molina, Index Structures for Selective Dissemination of Information under the Boolean Model (1994), as
 E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 2, describes it. There a
@@ -6,6 +6,11 @@ document is a set of words, and a profile is a set of words that must all occur.
 predicate is one term for each value that satisfies it, and one of these terms must occur: ranges are enumerated by value.
 
     c1: 7 IN (10, 11)      c4: 7 = 10 AND 9 = 3      c5: 7 = 10 AND 9 = 4
+
+    enumeration     terms  (7, 10) -> 0    lists   0: c1 c4 c5     a profile is in the lists of all its terms; each term of an
+                           (7, 11) -> 1            1: c1           event adds 1 to the counters of a list: c1 needs 1, c4 and
+                           (9, 3)  -> 2            2: c4           c5 need 2. "SIFT" of the BE-Tree paper (7.2): counting, with
+                           (9, 4)  -> 3            3: c5           ranges enumerated as in k-index
 
     key     terms   (7, 10) -> 0    lists   0: c1           a profile is in the lists of its predicate with the rarest
                     (7, 11) -> 1            1: c1           terms; its other predicates are checked on a hit
@@ -20,10 +25,10 @@ The *domain* is the whole numbers from `lowest` to `highest`. The value of a ter
 domain; for a string it is the string. So events with other numbers are answered too: terms find the profiles that may match,
 and these are evaluated.
 
-Invariants: a profile is in all lists of one of its predicates, or ends at one node of the trie for each combination of values on
-the way there. A profile without terms is in `always`.
+Invariants: a profile is in all lists of all its predicates, or of one of them, or ends at one node of the trie for each
+combination of values on the way there. A profile without terms is in `always`.
 
-Departures and readings: both structures are built again after a change. The predicates of a profile are ordered by their number
+Departures and readings: all structures are built again after a change. The predicates of a profile are ordered by their number
 of terms, then by attribute; our text does not give SIFT's order. A profile that would have more than 128 nodes at some depth of
 the trie stays above that depth, even if it shares its node. IS NULL, and NOT of a condition on strings, have no terms and are
 checked on a hit.
@@ -46,7 +51,7 @@ from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.errors import CapabilityError
 from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.kernels.ranges import run_indices
-from tamis.papers.counting.sift_matching import ROOT, Profiles, SiftScratch, match_keys, match_tree
+from tamis.papers.counting.sift_matching import ROOT, Profiles, SiftScratch, match_counts, match_keys, match_tree
 from tamis.papers.counting.sift_terms import (
     Terms,
     chunks,
@@ -70,7 +75,7 @@ Array = npt.NDArray[Any]
 
 
 class SiftIndex(StaticIndex):
-    """The common part of both methods: terms, and the evaluation of profiles that may match."""
+    """The common part of all methods: terms, and the evaluation of profiles that may match."""
 
     name = "counting"
     summary = "SIFT"
@@ -88,6 +93,7 @@ class SiftIndex(StaticIndex):
         self._domain = (lowest, highest)
         self._names = self._numbers = np.zeros(0, np.bool_)
         self._edges, self._nodes = PairMap(), 0
+        self._need = self._hits = np.zeros(0, np.int32)
         self._build(self._rows)
 
     def refuse(self, conjunctions: I32s) -> None:
@@ -161,10 +167,52 @@ class SiftIndex(StaticIndex):
     def _match(self, batch: EventBatch, dimensions: int) -> Matches:
         values = self._values(batch.lo, batch.dimension)
         stack, known = np.empty(self._nodes + 1, np.int64), np.empty(int(np.diff(batch.start).max(initial=0)), np.int64)
-        scratch = SiftScratch(event_places(dimensions), self._seen, self._found, stack, known)
+        scratch = SiftScratch(event_places(dimensions), self._seen, self._found, stack, known, self._hits)
         table, pairs, edges = self.table.view(), self._pairs.view(), self._edges.view()
-        profiles = Profiles(table, pairs, edges, self._start, self._profiles, self._always)
+        profiles = Profiles(table, pairs, edges, self._start, self._profiles, self._always, self._need)
         return collect(batch, partial(self.kernel, profiles, batch, values, scratch))
+
+
+# -- counting with enumeration
+
+
+class EnumerationMethod(SiftIndex):
+    """Every profile in the lists of all its terms, with a counter."""
+
+    kernel = staticmethod(match_counts)
+
+    def _build(self, rows: I32s) -> None:
+        terms = self._terms(rows)
+        counts = np.diff(terms.start)
+        self._always = rows[counts == 0]
+        self._pairs, sizes = counted(terms)
+        self._start = np.append(0, np.cumsum(sizes)).astype(np.int64)
+        self._profiles = np.empty(int(self._start[-1]), np.int32)
+        fill_lists(terms, self._pairs.view(), self._start[:-1].copy(), np.repeat(rows, counts), self._profiles)
+        self._need, self._hits = np.zeros((2, len(self.table)), np.int32)
+        self._need[rows] = counts
+        self._seen, self._found = np.zeros(len(self.table), np.bool_), np.empty(len(rows), np.int32)
+
+    def _figures(self) -> dict[str, Any]:
+        arrays = (self._start, self._profiles, self._always, self._seen, self._found, self._need, self._hits)
+        return {
+            "bytes": self._pairs.nbytes + sum(array.nbytes for array in arrays),
+            "terms": len(self._pairs),
+            "postings": len(self._profiles),
+        }
+
+    def _check(self) -> None:
+        assert not self._seen.any()
+        assert not self._hits.any()
+        terms = self._terms(self._rows)
+        assert len(self._profiles) == terms.values.sum()
+        for i, row in enumerate(self._rows.tolist()):
+            places = np.flatnonzero(self._profiles == row)
+            numbers = (np.searchsorted(self._start, places, side="right") - 1).tolist()
+            ways = [_numbers(terms, p, self._pairs) for p in range(terms.start[i], terms.start[i + 1])]
+            assert sorted(numbers) == sorted(number for way in ways for number in way)
+            assert self._need[row] == len(ways)
+            assert bool(ways) != (row in self._always)
 
 
 # -- the key method

@@ -9,7 +9,7 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import UP, Bools, I32s
-from tamis.papers.parts.collecting import Output, is_true, note_event
+from tamis.papers.parts.collecting import CANDIDATES, Output, is_true, note_event
 from tamis.papers.parts.pair_map import FREE, PairArrays, value_of
 from tamis.papers.parts.records import Words
 
@@ -22,12 +22,14 @@ class Profiles(NamedTuple):
 
     table: Conjunctions
     terms: PairArrays
-    """(dimension, value) -> number of the term; with the key method, also of its list."""
+    """(dimension, value) -> number of the term; also of its list, if the method has lists."""
     edges: PairArrays
     """(node, number of a term) -> child; only with the tree method."""
     start: Words
     rows: I32s
     always: I32s
+    need: I32s
+    """Conjunction -> how many of its predicates have terms; only with counters."""
 
 
 class SiftScratch(NamedTuple):
@@ -40,6 +42,8 @@ class SiftScratch(NamedTuple):
     stack: Words
     """Nodes to be visited, and numbers of the event's terms; only with the tree method."""
     known: Words
+    hits: I32s
+    """Conjunction -> its counter, 0 between events; only with counters."""
 
 
 @inlined
@@ -69,6 +73,37 @@ def match_keys(
         filled = _evaluate(e, candidates, nodes, profiles.table, batch, scratch, filled, output)
         if filled < 0:
             return e
+    return len(batch.start) - 1
+
+
+@lean_kernel
+def match_counts(
+    profiles: Profiles, batch: EventBatch, values: Words, scratch: SiftScratch, event: int, output: Output
+) -> int:
+    start, rows, hits, filled = profiles.start, profiles.rows, scratch.hits, 0
+    for e in range(event, len(batch.start) - 1):
+        candidates, nodes, touched = _look(profiles.always, 0, len(profiles.always), scratch, 0), 0, 0
+        for counting in (True, False):
+            for v in range(batch.start[e], batch.start[e + 1]):
+                number = value_of(profiles.terms, batch.dimension[v], values[v])
+                if number == FREE:
+                    continue
+                nodes += counting
+                for i in range(start[number], start[number + 1]):
+                    c = rows[UP(i)]
+                    if not counting:
+                        hits[UP(c)] = 0
+                        continue
+                    touched += hits[UP(c)] == 0
+                    hits[UP(c)] += 1
+                    if hits[UP(c)] == profiles.need[UP(c)]:
+                        scratch.found[UP(candidates)] = c
+                        candidates += 1
+        complete = candidates - len(profiles.always)
+        filled = _evaluate(e, candidates, nodes, profiles.table, batch, scratch, filled, output)
+        if filled < 0:
+            return e
+        output.work[CANDIDATES] += touched - complete
     return len(batch.start) - 1
 
 

@@ -31,7 +31,7 @@ Departures from the paper
 - Groups have at most `max_schema` attributes, and a subscription has at most 8,192 groups (`considered` in `schemas`).
 - Events change the clustering at the next insertion or deletion: all clusters are visited, and powers are summed up again.
   While no events are known, a power uses the nu estimated from subscriptions at the time when each began to wait.
-- Phase 2 goes through all waiting subscriptions, not only through those of the last clusters.
+- The repair list of a potential table has all waiting subscriptions with its attributes, not only those of the last clusters.
 """
 
 from __future__ import annotations
@@ -48,15 +48,13 @@ from tamis.kernels.numbers import Bools, F64s, I32s, I64s
 from tamis.papers.fabret.access import ALWAYS, MADE, NO_TABLE, AccessArrays
 from tamis.papers.fabret.assignment import Assignment, assign
 from tamis.papers.fabret.bit_vector import BitArrays, Ids
-from tamis.papers.fabret.power import PotentialTables, having
+from tamis.papers.fabret.power import BETTER, PotentialTables, RepairLists, gaining, repair_lists
 from tamis.papers.fabret.schemas import DEEPEST, Equalities, Schemas, count_equalities, equalities_of
 from tamis.papers.fabret.statistics import EventStatistics, StatisticsArrays, nu_of
 from tamis.papers.fabret.two_phase import PAPER, Schema, TwoPhase
 from tamis.papers.interface import Index, Matches
 from tamis.papers.options import Options, option
 
-_BETTER = 1 - 1e-9
-"""Factor by which a cost must fall before a subscription moves: the gain must exceed rounding errors."""
 Clusters = I64s
 
 
@@ -83,7 +81,7 @@ class DynamicClustering(Index):
         super().__init__(*arguments, **options)
         self._statistics = EventStatistics()
         self._most = self.options.max_schema
-        self._created = self._dropped = self._moves = 0
+        self._created = self._dropped = self._moves = self._tries = self._looked = 0
         self._clear()
 
     def _clear(self) -> None:
@@ -238,7 +236,7 @@ class DynamicClustering(Index):
         while len(clusters):
             rows = self.core.clusters.members(clusters)
             equalities = self._equalities(rows, self.core.predicates.find(self.table.view(), rows))
-            rows = rows[self._best(equalities).costs < self.nus(rows) * _BETTER]
+            rows = rows[self._best(equalities).costs < self.nus(rows) * BETTER]
             self._move(rows)
             clusters = np.setdiff1d(self._excessive(self._clusters_of(rows)), seen)
             seen = np.union1d(seen, clusters)
@@ -247,24 +245,29 @@ class DynamicClustering(Index):
     def _create_tables(self) -> Clusters:
         """Phase 2: create the strongest potential table while one has sufficient power; returns the clusters of new tables."""
         received = [np.zeros(0, np.int64)]
-        while (group := self.potential.strongest(self.options.min_power)) >= 0:
-            schema = self.potential.groups.schema(group)
-            rows = np.flatnonzero(self.potential.waiting.view()).astype(np.int32)
-            equalities = self._equalities(rows, self.core.predicates.find(self.table.view(), rows))
-            rows = rows[having(schema, equalities)]
-            table = self._new_table(schema)
-            equalities = self._equalities(rows, self.core.predicates.find(self.table.view(), rows))
-            gaining = rows[self._best(equalities).costs < self.nus(rows) * _BETTER]
-            if len(gaining) < self.options.min_benefit:
-                self._set_table(schema, NO_TABLE, np.nan)
-                self.core.schemas[table] = ()
-                self.potential.refused[group] = self.potential.power[group]
-                continue
-            self.potential.refused[group] = np.inf
-            self._move(gaining)
-            received.append(self._clusters_of(gaining))
-            self._created += 1
+        potential, least = self.potential, self.options.min_power
+        if heap := potential.strong(least):
+            lists = self._repair_lists()
+            while (group := potential.strongest(heap, least)) >= 0:
+                schema = potential.groups.schema(group)
+                dependence = self._statistics.dependence(schema)
+                rows, looked = gaining(lists, schema, dependence, potential.waiting.view())
+                self._tries += 1
+                self._looked += looked
+                if len(rows) < self.options.min_benefit:
+                    potential.refused[group] = potential.power[group]
+                    continue
+                potential.refused[group] = np.inf
+                self._new_table(schema)
+                self._move(rows)
+                received.append(self._clusters_of(rows))
+                self._created += 1
         return np.unique(np.concatenate(received))
+
+    def _repair_lists(self) -> RepairLists:
+        rows = np.flatnonzero(self.potential.waiting.view()).astype(np.int32)
+        equalities = self._equalities(rows, self.core.predicates.find(self.table.view(), rows))
+        return repair_lists(rows, self.nus(rows), equalities)
 
     def _move(self, rows: I32s) -> None:
         """Move conjunctions to the table of best benefit."""
@@ -275,8 +278,8 @@ class DynamicClustering(Index):
             self._put(rows, ids, best)
             self._moves += len(rows)
 
-    def _new_table(self, schema: Schema) -> int:
-        """Make an empty table; returns its number."""
+    def _new_table(self, schema: Schema) -> None:
+        """Make an empty table."""
         schemas = self.core.schemas
         if () not in schemas:
             schemas.append(())
@@ -284,7 +287,6 @@ class DynamicClustering(Index):
         table = schemas.index(())
         schemas[table] = schema
         self._set_table(schema, table, self._statistics.dependence(schema))
-        return table
 
     def _set_table(self, schema: Schema, table: int, dependence: float) -> None:
         """Note the table of a schema."""
@@ -339,6 +341,8 @@ class DynamicClustering(Index):
             "tables_created": self._created,
             "tables_dropped": self._dropped,
             "moves": self._moves,
+            "tables_tried": self._tries,
+            "subscriptions_tried": self._looked,
             "waiting": int(np.count_nonzero(self.potential.waiting.view())),
         }
 

@@ -10,10 +10,18 @@ repair list of nu(p) times the number of subscriptions that have the attributes.
 
 Invariant: the power of a group is the sum over the waiting conjunctions, except those whose access predicate has all attributes
 of the group.
+
+The *repair list* of a group has the waiting subscriptions with all its attributes. It is not stored: it lies within the shortest
+of the lists of its attributes.
+
+    start, member     for each attribute, the places of the waiting subscriptions with an equality on it
+    rows, nus         for each place, the subscription and its nu(p)
+    equalities        of each place
 """
 
 from __future__ import annotations
 
+import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +34,8 @@ from tamis.papers.fabret.bit_vector import TableNumbers
 from tamis.papers.fabret.schemas import Equalities, GroupLimits, Path, SchemaArrays, Schemas, child, new_path
 from tamis.papers.fabret.two_phase import Schema, TwoPhase
 
+BETTER = 1 - 1e-9
+"""Factor by which a cost must fall before a subscription moves: the gain must exceed rounding errors."""
 _NOTHING = 1e-6
 """Powers below this are rounding errors."""
 
@@ -37,6 +47,16 @@ class _Accessed(NamedTuple):
     accesses: AccessArrays
     exemplar: TableNumbers
     dimension: I32s
+
+
+class RepairLists(NamedTuple):
+    """The waiting subscriptions by attribute, as drawn above."""
+
+    start: I64s
+    member: I64s
+    rows: I32s
+    nus: F64s
+    equalities: Equalities
 
 
 class PotentialTables:
@@ -81,12 +101,24 @@ class PotentialTables:
             attributes = min(int(np.diff(equalities.start)[done]), limits.equalities)
             self.groups.reserve(max(len(self.groups), _subsets(attributes, most)))
 
-    def strongest(self, least: float) -> int:
-        """The group of the greatest power; -1 if no power is at least `least`."""
-        used = len(self.groups)
-        power = np.where(self.power[:used] >= 2 * self.refused[:used], self.power[:used], 0.0)
-        best = int(np.argmax(power))
-        return best if power[best] >= max(least, _NOTHING) else -1
+    def strong(self, least: float) -> list[tuple[float, int]]:
+        """The groups of sufficient power as a heap: the strongest first, with its power below zero."""
+        power = self.power[: len(self.groups)]
+        groups = np.flatnonzero((power >= max(least, _NOTHING)) & (power >= 2 * self.refused[: len(power)]))
+        heap = list(zip((-power[groups]).tolist(), groups.tolist(), strict=True))
+        heapq.heapify(heap)
+        return heap
+
+    def strongest(self, heap: list[tuple[float, int]], least: float) -> int:
+        """Take the strongest group from a heap; -1 if none is left. Powers may have become lower since it was made."""
+        while heap:
+            power, group = heapq.heappop(heap)
+            now = float(self.power[group])
+            if now == -power:
+                return group
+            if now >= max(least, _NOTHING, 2 * self.refused[group]):
+                heapq.heappush(heap, (-now, group))
+        return -1
 
     def allow(self, schema: Schema) -> None:
         """Let a schema that has lost its table get one again when its power suffices."""
@@ -122,22 +154,41 @@ class PotentialTables:
             assert np.isclose(self.power[node], expected.get(self.groups.schema(node), 0.0), atol=1e-6)
 
 
-def having(schema: Schema, equalities: Equalities) -> I64s:
-    """Which of some subscriptions have an equality on each attribute of a schema."""
-    found = np.empty(len(equalities.start) - 1, np.int64)
-    return found[: _having(np.array(schema, np.int32), equalities, found)]
+def repair_lists(rows: I32s, nus: F64s, equalities: Equalities) -> RepairLists:
+    """The repair lists of some waiting subscriptions, with the nu of their access predicates."""
+    order = np.argsort(equalities.dimension, kind="stable")
+    start = np.append(0, np.cumsum(np.bincount(equalities.dimension)))
+    member = np.repeat(np.arange(len(rows)), np.diff(equalities.start))[order]
+    return RepairLists(start, member, rows, nus, equalities)
+
+
+def gaining(lists: RepairLists, schema: Schema, dependence: float, waiting: F64s) -> tuple[I32s, int]:
+    """The subscriptions that a table of a schema, with this dependence, would make less likely to be visited.
+
+    Also returns how many subscriptions were looked at.
+    """
+    if max(schema) >= len(lists.start) - 1:
+        return np.zeros(0, np.int32), 0
+    shortest = min(schema, key=lambda d: lists.start[d + 1] - lists.start[d])
+    found = np.empty(lists.start[shortest + 1] - lists.start[shortest], np.int32)
+    count = _gaining(lists, np.array(schema, np.int32), shortest, dependence, waiting, found)
+    return found[:count], len(found)
 
 
 @lean_kernel
-def _having(schema: I32s, equalities: Equalities, out: I64s) -> int:
-    start, count = equalities.start, 0
-    for s in range(len(start) - 1):
-        found = 0
+def _gaining(lists: RepairLists, schema: I32s, shortest: int, dependence: float, waiting: F64s, out: I32s) -> int:
+    start, dimension = lists.equalities.start, lists.equalities.dimension
+    count = 0
+    for i in range(lists.start[shortest], lists.start[shortest + 1]):
+        s = lists.member[i]
+        found, nu = 0, dependence
         for e in range(start[s], start[s + 1]):
-            if found < len(schema) and equalities.dimension[e] == schema[found]:
+            if found < len(schema) and dimension[e] == schema[found]:
                 found += 1
-        if found == len(schema):
-            out[count] = s
+                nu *= lists.equalities.nu[e]
+        # Those that have moved to another new table wait no longer.
+        if found == len(schema) and nu < lists.nus[s] * BETTER and waiting[lists.rows[s]] > 0:
+            out[count] = lists.rows[s]
             count += 1
     return count
 

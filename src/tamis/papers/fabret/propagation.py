@@ -25,7 +25,8 @@ Invariants: a subscription is in one cluster, of one of its own equalities if it
 
 Departures from the paper
 - Bits that an event has set are cleared one by one after it, not all of them before the next.
-- A search tree over intervals holds both ends of BETWEEN; for < and > it is the paper's search tree.
+- A search tree over intervals holds both ends of BETWEEN. It is built, not changed in place: new ranges are scanned until there
+  are enough of them to build it again.
 - Predicates that most events satisfy (<>, NOT IN, IS NOT NULL) are set by words of 64 and then cleared where they do not hold.
 - `prefetch` off is the paper's `propagation`, on it is `propagation-wp`.
 """

@@ -25,6 +25,7 @@ from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, UP, I32s, I64s
+from tamis.kernels.prefetch import prefetch
 
 _SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 ONE_INTERVAL = 1 << 2 | _SOME
@@ -171,6 +172,15 @@ def load_keys(batch: EventBatch, event: int, keys: EventKeys) -> bool:
         keys.key[d] = batch.lo[v]
         single_valued &= keys.places.values[d] == 1 and batch.lo[v] == batch.hi[v]
     return single_valued
+
+
+@inlined
+def fetch(words: Words, place: int) -> None:
+    """Prefetch a record: most have at most four cache lines."""
+    prefetch(words, place)
+    prefetch(words, place + 8)
+    prefetch(words, place + 16)
+    prefetch(words, place + 24)
 
 
 @inlined

@@ -12,7 +12,7 @@ from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, I32s
 from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import Output, note_event
-from tamis.papers.parts.records import RecordArrays
+from tamis.papers.parts.records import RecordArrays, fetch
 from tamis.papers.parts.slabs import SlabArrays
 from tamis.papers.ps_tree.forest import ForestArrays
 from tamis.papers.ps_tree.nodes import NONE
@@ -24,7 +24,6 @@ from tamis.papers.ps_tree.verifying import (
     Scratch,
     begin_event,
     end_event,
-    fetch,
     meet_leaves,
     verify,
 )

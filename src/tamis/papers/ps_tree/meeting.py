@@ -12,7 +12,7 @@ from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import Output, note_event
 from tamis.papers.parts.pair_map import FREE, PairArrays, home_of, mixed_of, pair_place_from
-from tamis.papers.parts.records import Words
+from tamis.papers.parts.records import Words, fetch
 from tamis.papers.parts.slabs import SlabArrays
 from tamis.papers.ps_tree.cells import ENTRY, Bits, CellArrays, may_have, pair_key
 from tamis.papers.ps_tree.forest import ForestArrays
@@ -22,7 +22,6 @@ from tamis.papers.ps_tree.verifying import (
     Scratch,
     begin_event,
     end_event,
-    fetch,
     meet_leaves,
     verify,
 )

@@ -11,11 +11,10 @@ import numpy as np
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
-from tamis.kernels.kernel import inlined, merged
+from tamis.kernels.kernel import merged
 from tamis.kernels.numbers import UP, Bools, I32s, I64s
-from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import is_true
-from tamis.papers.parts.records import EventKeys, RecordArrays, Words, event_keys, failing_keys, load_keys, unload_keys
+from tamis.papers.parts.records import EventKeys, RecordArrays, event_keys, failing_keys, load_keys, unload_keys
 from tamis.papers.ps_tree.elements import INT64_ELEMENTS
 from tamis.papers.ps_tree.forest import ForestArrays, leaf_of_key
 from tamis.papers.ps_tree.nodes import NONE
@@ -112,15 +111,6 @@ def meet_leaves(
             break
         leaf = leaves.next[leaf]
     return many
-
-
-@inlined
-def fetch(words: Words, place: int) -> None:
-    """Prefetch a record: most have at most four cache lines."""
-    prefetch(words, place)
-    prefetch(words, place + 8)
-    prefetch(words, place + 16)
-    prefetch(words, place + 24)
 
 
 @merged

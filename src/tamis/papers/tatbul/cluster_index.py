@@ -22,7 +22,7 @@ import numpy as np
 from tamis.papers.tatbul.cluster_tree import LEAF, build_clusters, search_clusters
 from tamis.papers.tatbul.matching import PAPER, Found, ProfileIndex
 from tamis.papers.tatbul.profiles import Intervals, Profiles
-from tamis.papers.tatbul.vectors import Array, Lists, vectors
+from tamis.papers.tatbul.vectors import Array, Lists, distinct, members, vectors
 
 
 class ClusterIndex(ProfileIndex):
@@ -35,7 +35,9 @@ class ClusterIndex(ProfileIndex):
 
     def _plant(self, intervals: Intervals) -> None:
         self.tree, clusters = build_clusters(intervals, 1)
-        self.vectors = vectors(Lists(clusters.start, intervals.profile[clusters.interval]))
+        profiles = len(self._built)
+        leaves = distinct(Lists(clusters.start, intervals.profile[clusters.interval]), profiles)
+        self.vectors = vectors(leaves, profiles)
 
     def find(self, attributes: Array, keys: Array) -> Found:
         leaves = np.empty(len(keys), np.int64)
@@ -48,16 +50,16 @@ class ClusterIndex(ProfileIndex):
     def _shape(self) -> dict[str, Any]:
         return {
             "tree_nodes": len(self.tree.key),
-            "leaves": len(self.vectors),
-            "largest_cluster": max(map(len, self.vectors), default=0),
+            "leaves": len(self.vectors.counts),
+            "largest_cluster": int(self.vectors.counts.max(initial=0)),
         }
 
     def _check_trees(self, profiles: Profiles) -> None:
         leaves = self.tree.right[self.tree.left == LEAF]
-        assert sorted(leaves.tolist()) == list(range(len(self.vectors)))
+        assert sorted(leaves.tolist()) == list(range(len(self.vectors.counts)))
         _, clusters = build_clusters(profiles.intervals, 1)
-        for vector, first, last in zip(self.vectors, clusters.start[:-1], clusters.start[1:], strict=True):
+        for leaf, (first, last) in enumerate(zip(clusters.start[:-1], clusters.start[1:], strict=True)):
             those = clusters.interval[first:last]
-            assert set(vector) == set(profiles.intervals.profile[those].tolist())
+            assert members(self.vectors, leaf).tolist() == np.unique(profiles.intervals.profile[those]).tolist()
             if last > first:
                 assert profiles.intervals.lo[those].max() <= profiles.intervals.hi[those].min()

@@ -12,13 +12,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from pyroaring import BitMap
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.tatbul.profiles import Intervals
-from tamis.papers.tatbul.vectors import Lists, vectors
+from tamis.papers.tatbul.vectors import Vectors, enter, room_for
 
 
 class Cells(NamedTuple):
@@ -65,18 +64,22 @@ def cells_of(intervals: Intervals) -> Cells:
     return Cells(rank[start], lo[kept], hi[kept], rank[first], rank[last + 1] - 1)
 
 
-def vectors_of_cells(intervals: Intervals, cells: Cells, most_at_once: int = 1 << 25) -> tuple[list[BitMap], I64s]:
+def vectors_of_cells(
+    intervals: Intervals, cells: Cells, profiles: int, most_at_once: int = 1 << 25
+) -> tuple[Vectors, I64s]:
     """The vectors of the profiles that cover each cell, and the numbers of these cells; uncovered cells are left out.
 
-    At most `most_at_once` profiles of cells are laid out at a time before they become vectors.
+    `profiles` is how many profiles there are. At most `most_at_once` profiles of cells are laid out at a time before they become
+    vectors.
     """
     sizes = np.bincount(cells.first, minlength=len(cells.lo) + 1) - np.bincount(
         cells.last + 1, minlength=len(cells.lo) + 1
     )
     sizes = np.cumsum(sizes)[:-1]
     place = np.append(0, np.cumsum(sizes))
-    made: list[BitMap] = []
-    begin = 0
+    all_covered = np.flatnonzero(sizes)
+    made = room_for(profiles, sizes[all_covered])
+    begin, entered = 0, 0
     while begin < len(sizes):
         end = max(begin + 1, int(np.searchsorted(place, place[begin] + most_at_once, side="right")) - 1)
         attribute = np.searchsorted(cells.start, [begin, end - 1], side="right") - 1
@@ -85,9 +88,9 @@ def vectors_of_cells(intervals: Intervals, cells: Cells, most_at_once: int = 1 <
         place_of = place[begin:end] - place[begin]
         _fill(intervals.profile[own], cells.first[own], cells.last[own], begin, place_of, data)
         covered = np.flatnonzero(sizes[begin:end]) + begin
-        made += vectors(Lists(np.append(place[covered], place[end]) - place[begin], data))
-        begin = end
-    return made, np.flatnonzero(sizes)
+        enter(made, entered, np.append(place[covered], place[end]) - place[begin], data)
+        begin, entered = end, entered + len(covered)
+    return made, all_covered
 
 
 @lean_kernel

@@ -40,7 +40,7 @@ class IntervalIndex(ProfileIndex):
 
     def _plant(self, intervals: Intervals) -> None:
         cells = cells_of(intervals)
-        self.vectors, covered = vectors_of_cells(intervals, cells)
+        self.vectors, covered = vectors_of_cells(intervals, cells, len(self._built))
         self.lo, self.hi = cells.lo[covered], cells.hi[covered]
         self._start = np.searchsorted(covered, cells.start)
 
@@ -56,9 +56,9 @@ class IntervalIndex(ProfileIndex):
         return {"tree_nodes": len(self.lo)}
 
     def _check_trees(self, profiles: Profiles) -> None:
-        assert len(self.lo) == len(self.vectors)
+        assert len(self.lo) == len(self.vectors.counts)
         assert (self.lo <= self.hi).all()
-        assert all(self.vectors)
+        assert (self.vectors.counts > 0).all()
         for first, last in zip(self._start, self._start[1:], strict=False):
             assert (self.hi[first:last][:-1] < self.lo[first:last][1:]).all()
 

@@ -75,7 +75,7 @@ class SegmentTree(ProfileIndex):
         data = np.empty(int(place[-1]), np.int32)
         _store(cells, owner, intervals.profile, base, place[:-1].copy(), data)
         held = np.flatnonzero(sizes)
-        self.vectors = vectors(Lists(np.append(place[held], place[-1]), data))
+        self.vectors = vectors(Lists(np.append(place[held], place[-1]), data), len(self._built))
         vector_of = np.full(int(base[-1]), _NOBODY, np.int32)
         vector_of[held] = np.arange(len(held))
         self.tree = _Tree(cells.start, cells.lo, cells.hi, base, vector_of)
@@ -97,7 +97,7 @@ class SegmentTree(ProfileIndex):
 
     def _check_trees(self, profiles: Profiles) -> None:
         tree = self.tree
-        assert all(self.vectors)
+        assert (self.vectors.counts > 0).all()
         for a, (first, last) in enumerate(zip(tree.start, tree.start[1:], strict=False)):
             assert tree.hi[last - 1] == KEY_MAX
             assert (tree.hi[first:last][:-1] + 1 == tree.lo[first:last][1:]).all()
