@@ -121,6 +121,21 @@ def test_each_distinct_join_is_decided_once_for_an_event() -> None:
     assert matcher.stats()["history"]["decided"] == 4
 
 
+def test_strings_get_an_order_in_the_middle_of_a_batch() -> None:
+    """The second expression asks for the order of strings, which changes their keys. The third one needs the new keys."""
+    matcher = matcher_with(tamis.History(rows=50))
+    matcher.add("seen", f"price > 0 AND {SEEN}")
+    matcher.add("below", "price > 0 AND author < ALL (SELECT author FROM history)")
+    matcher.add("other", "price > 0 AND author <> ALL (SELECT author FROM history)")
+    authors = [f"x{(7 * row) % 40}" for row in range(100)]
+    before = [authors[max(0, row - 50) : row] for row in range(100)]
+    expected = {(row, "seen") for row, author in enumerate(authors) if author in before[row]}
+    expected |= {(row, "below") for row, author in enumerate(authors) if all(author < each for each in before[row])}
+    expected |= {(row, "other") for row, author in enumerate(authors) if author not in before[row]}
+    found = matcher.match_batch(pa.table({"author": authors, "price": [1] * 100}))
+    assert pairs(found) == sorted(expected)
+
+
 def test_long_chains_take_little_memory() -> None:
     """Each event has the same author as all others, and each row of a batch asks."""
     matcher = tamis.Matcher(history=tamis.History(rows=3000))

@@ -40,6 +40,7 @@ Truths = Any
 """An array of int8."""
 FALSE, UNKNOWN, TRUE = range(3)
 OPEN = 3
+NO_COLUMN = -1
 _TRUTHS: dict[Truth, int] = {False: FALSE, None: UNKNOWN, True: TRUE}
 _ALIVE = np.zeros(0, np.uint8)
 _DECIDABLE = (NUMBER, TEXT, TIME, BOOLEAN)
@@ -91,8 +92,8 @@ class RowDecisions:
         """The joins that were decided, each for each row."""
         self._ends_of: dict[tuple[str, int, int], Ends] = {}
         self._cores: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
-        self._owns: dict[tuple[str, bool], _Own] = {}
-        """By attribute, and whether the log has a column of it."""
+        self._owns: dict[tuple[str, int], _Own] = {}
+        """By attribute, and the changes of its column in the log, or NO_COLUMN."""
 
     def truths(self, node: Expression, rows: I64s) -> Truths:
         """The truth of an expression for some rows, by their places here."""
@@ -135,14 +136,15 @@ class RowDecisions:
     def _own(self, attribute: str) -> _Own:
         """The values of an attribute in the rows. A column of its own gives other keys to strings."""
         column = self._log.columns.get(attribute)
-        own = self._owns.get((attribute, column is not None))
+        place = attribute, NO_COLUMN if column is None else column.changes
+        own = self._owns.get(place)
         if own is None:
             part = self._positions
             if column is None:
                 column = Column(attribute)
                 self._chunk.fill(column, np.arange(len(self._chunk)))
                 part = self._rows
-            own = self._owns[attribute, attribute in self._log.columns] = _Own(column.spaces[part], column.keys[part])
+            own = self._owns[place] = _Own(column.spaces[part], column.keys[part])
         return own
 
     def _core(self, column: Column) -> list[tuple[int, int, int]]:
