@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,15 @@ NDJSON = {"Content-Type": "application/x-ndjson"}
 class Server:
     """A running service: its process, its address, and a client for it."""
 
-    def __init__(self, folder: Path, *words: object, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *words: object,
+        environment: Mapping[str, str] | None = None,
+        program: Sequence[str] = ("-m", "tamis"),
+    ) -> None:
         self.folder = folder
-        command = [sys.executable, "-m", "tamis", "serve", str(folder), "--port", "0", *map(str, words)]
+        command = [sys.executable, *program, "serve", str(folder), "--port", "0", *map(str, words)]
         # A pipe that nobody reads would fill up, hence a file.
         self._log = folder.with_name(folder.name + ".log")
         with open(self._log, "ab") as log:

@@ -13,6 +13,8 @@ from urllib.parse import quote
 import pytest
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, APIWebSocketRoute
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from tamis.service.access import OPEN, Needs
 from tamis.service.app import ROUTERS, make_app
@@ -47,6 +49,22 @@ def test_every_route_needs_a_role(tmp_path: Path) -> None:
             assert roles_of(route.dependant), route.path
 
 
+def test_the_application_has_no_other_routes(tmp_path: Path) -> None:
+    known = {route.path for route in chain.from_iterable(router.routes for router in ROUTERS)}  # type: ignore[attr-defined]
+    found = make_app(ServiceConfig(tmp_path)).routes
+    assert {route.path for route in listed(found)} - known <= set(OPEN)
+
+
+def listed(routes: Any) -> Iterator[Any]:
+    """All routes, also those of routers that are included."""
+    for route in routes:
+        included = getattr(route, "original_router", None)
+        if included is None:
+            yield route
+        else:
+            yield from listed(included.routes)
+
+
 @pytest.fixture(scope="module")
 def bank(guarded: TokenServer) -> Iterator[TokenServer]:
     """The bank has a subscriber, a subscription and events, all with the secret word."""
@@ -55,6 +73,10 @@ def bank(guarded: TokenServer) -> Iterator[TokenServer]:
     assert admin.put(path, json={"expression": f"{SECRET} = '{SECRET}'"}).status_code == 200
     for _ in range(3):
         assert admin.post("/v1/events", json={SECRET: SECRET}).json()["matches"] == 1
+    # A webhook without notes sends nothing.
+    quiet = f"/v1/subscribers/{SECRET}-quiet"
+    assert admin.put(f"{quiet}/subscriptions/{SECRET}", json={"expression": "FALSE"}).status_code == 200
+    assert admin.put(f"{quiet}/webhook", json={"url": f"https://{SECRET}.example/"}).status_code == 200
     yield guarded
     # The examples of OpenAPI have declared attributes and a retention.
     shop = guarded.clients["shop", "admin"]
@@ -110,7 +132,74 @@ def test_no_answer_to_another_tenant_reveals_anything(bank: TokenServer) -> None
                 assert SECRET not in answer.text, place
             assert "bank" not in answer.text, place
     admin = bank.clients["bank", "admin"]
-    assert admin.get(f"/v1/subscribers/{SECRET}").json()["waiting"] == 3
+    assert admin.get(f"/v1/subscribers/{SECRET}").json()["waiting"] >= 3
+
+
+def test_sockets_of_two_tenants_and_three_roles(bank: TokenServer) -> None:
+    paths = [
+        (route.path_format, roles_of(route.dependant))
+        for route in chain.from_iterable(router.routes for router in ROUTERS)
+        if isinstance(route, APIWebSocketRoute)
+    ]
+    assert paths
+    for path, roles in paths:
+        own, other = path.replace("{subscriber}", SECRET), path.replace("{subscriber}", "unknown")
+        assert handshake(bank, own, None) == (401, "no-token")
+        assert handshake(bank, own, "tamis_x_y") == (401, "no-token")
+        for role in ROLES:
+            may = role in roles or role == "admin"
+            expected = (404, "unknown-id-error") if may else (403, "forbidden")
+            token = bank.clients["shop", role].headers["authorization"].removeprefix("Bearer ")
+            assert handshake(bank, own, token) == handshake(bank, other, token) == expected
+
+
+def handshake(bank: TokenServer, path: str, token: str | None) -> tuple[int, str]:
+    """The status and the kind of the problem with which a WebSocket is refused."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    with (
+        pytest.raises(InvalidStatus) as refusal,
+        connect(bank.server.url.replace("http", "ws", 1) + path, additional_headers=headers),
+    ):
+        pass
+    response = refusal.value.response
+    document = json.loads(response.body or b"{}")
+    assert "bank" not in str(document)
+    return response.status_code, document["type"].removeprefix("urn:tamis:problem:")
+
+
+def test_keys_and_questions_of_two_tenants(bank: TokenServer) -> None:
+    """A key that another tenant has used is a new one, and nobody wants what only others want."""
+    shop, owner = bank.clients["shop", "admin"], bank.clients["bank", "admin"]
+    key = {"Idempotency-Key": "order-17", "X-Request-Id": "same"}
+    theirs = owner.post("/v1/events?with_matches=true", json={SECRET: SECRET}, headers=key)
+    ours = shop.post("/v1/events?with_matches=true", json={SECRET: SECRET}, headers=key)
+    assert theirs.json()["matches"] == 1
+    assert (ours.json()["matches"], ours.json()["subscriptions"]) == (0, [])
+    assert shop.get("/v1/stats").json()["last_event"] == ours.json()["sequence"]
+    assert owner.post("/v1/would-match", json={SECRET: SECRET}).json() == {"would_match": True}
+    assert shop.post("/v1/would-match", json={SECRET: SECRET}).json() == {"would_match": False}
+    assert SECRET in owner.get("/v1/attributes").json()["attributes"]
+    for path in (
+        "/v1/attributes",
+        "/v1/subscriptions",
+        "/v1/subscribers",
+        "/v1/webhooks",
+        "/v1/changes",
+        "/v1/figures",
+    ):
+        assert SECRET not in shop.get(path).text, path
+    assert SECRET not in shop.post("/v1/covering", json={}).text
+    assert SECRET in owner.get("/v1/webhooks").text
+
+
+def test_a_token_in_an_address_is_for_streams_alone(bank: TokenServer) -> None:
+    token = bank.clients["bank", "admin"].headers["authorization"].removeprefix("Bearer ")
+    stranger = bank.client(None)
+    for method, path, _ in declared():
+        if path not in OPEN and not path.endswith("/stream"):
+            path = path.replace("{subscriber}", SECRET).replace("{name}", SECRET).replace("{sequence}", "1")
+            assert stranger.request(method, path, params={"access_token": token}).status_code == 401, path
+    assert stranger.get("/v1/subscribers/unknown/stream", params={"access_token": token}).status_code == 404
 
 
 def test_tenants_count_for_themselves(bank: TokenServer) -> None:
@@ -187,6 +276,8 @@ def test_pages_of_other_sites_are_refused(server: Server) -> None:
     assert client.get("/v1/access", headers=own).status_code == 200
     answer = client.post("/v1/events", json={"a": 1}, headers={"Origin": "https://evil.example"})
     assert (answer.status_code, kind(answer)) == (403, "foreign-origin")
+    for origin in ("null", "http://[", "https://[::1", ""):
+        assert client.get("/v1/access", headers={"Origin": origin}).status_code == 403
     answer = client.get("/v1/access", headers={"Host": "evil.example"})
     assert (answer.status_code, kind(answer)) == (421, "foreign-host")
     assert client.get("/v1/access", headers={"Host": f"localhost:{server.port}"}).status_code == 200

@@ -12,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tamis.service.config import DEFAULT_PORT
 from tests.cli.running import run
 
+INSTRUCTIONS = {
+    "FROM", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT",
+}  # fmt: skip
 EXAMPLES = Path(__file__).parents[2] / "examples" / "service"
 
 
@@ -42,7 +46,24 @@ def test_the_unit_of_systemd(tmp_path: Path) -> None:
 def test_the_container_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (EXAMPLES / "Containerfile").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    assert lines[0].startswith("FROM ")
+    instructions = [line.split(" ", 1)[0] for line in lines]
+    assert set(instructions) <= INSTRUCTIONS
+    # A minor version of Python that Tamis supports, from a registry that is named.
+    image = re.fullmatch(r"FROM docker\.io/library/python:(\d+\.\d+)-slim", lines[0])
+    assert image is not None
+    assert f"Programming Language :: Python :: {image[1]}" in (EXAMPLES.parents[1] / "pyproject.toml").read_text(
+        "utf-8"
+    )
+    # The service is not root, and its folder is a volume that belongs to it. Nothing is installed after that.
+    user = lines[instructions.index("USER")].split(" ")[1]
+    assert user not in ("root", "0")
+    assert any(f"useradd --system {user}" in line and f"chown {user} /data" in line for line in lines)
+    assert instructions.count("USER") == 1
+    assert instructions.index("USER") > max(place for place, word in enumerate(instructions) if word in ("RUN", "COPY"))
+    assert "VOLUME /data" in lines
+    check = next(line for line in lines if line.startswith("HEALTHCHECK"))
+    assert f"http://127.0.0.1:{DEFAULT_PORT}/ready" in check
+    assert "STOPSIGNAL SIGTERM" in lines
     words = json.loads(next(line for line in lines if line.startswith("ENTRYPOINT")).partition(" ")[2])
     environment = dict(line.split(" ")[1].split("=") for line in lines if line.startswith("ENV "))
     for name, value in environment.items():
@@ -57,11 +78,20 @@ def test_the_container_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert f"EXPOSE {shown['port']}" in lines
 
 
+def working_builder() -> str | None:
+    """A program that builds containers here; docker needs a daemon for that."""
+    for name in ("podman", "docker"):
+        found = shutil.which(name)
+        if found and subprocess.run([found, "info"], capture_output=True, check=False).returncode == 0:
+            return found
+    return None
+
+
 @pytest.mark.long
 def test_the_container_is_built_and_run(tmp_path: Path) -> None:
-    builder = shutil.which("podman") or shutil.which("docker")
+    builder = working_builder()
     if builder is None:
-        pytest.skip("needs podman or docker")
+        pytest.skip("needs podman, or docker with its daemon")
     root = EXAMPLES.parents[1]
     subprocess.run(["make", "wheel"], cwd=root, check=True)
     subprocess.run([builder, "build", "--file", EXAMPLES / "Containerfile", "--tag", "tamis-test", root], check=True)

@@ -133,10 +133,30 @@ def test_many_connections(tmp_path_factory: pytest.TempPathFactory) -> None:
 
     with serving(tmp_path_factory.mktemp("connections"), environment={"TAMIS_CONNECTIONS": "3"}) as server:
         held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
-        answer = answer_to(server, b"")
+        request = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        assert answer_to(server, request).startswith(b"HTTP/1.1 200 ")
+        # The one that has waited longest has made room.
+        answer = held[0].recv(1000)
         assert answer.startswith(b"HTTP/1.1 503 ")
         assert b"too-many-connections" in answer
         for each in held:
+            each.close()
+
+
+def test_connections_that_all_work(tmp_path_factory: pytest.TempPathFactory) -> None:
+    from tests.service.serving import serving
+
+    with serving(tmp_path_factory.mktemp("working"), environment={"TAMIS_CONNECTIONS": "2"}) as server:
+        server.subscribe("ann", "all", "a = 1")
+        request = b"GET /v1/subscribers/ann/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        server.client.close()
+        streams = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
+        for each in streams:
+            each.sendall(request)
+            assert each.recv(15) == b"HTTP/1.1 200 OK"
+        answer = answer_to(server, b"")
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        for each in streams:
             each.close()
 
 

@@ -18,6 +18,7 @@ Read in this order:
     tenant_files     what a tenant has beside its broker
     metrics          counters and histograms, as text             figures          figures of a tenant
     process_metrics  figures of the process                       documented       what OpenAPI says of a route
+    socket_protocol  WebSocket with limits on what a client sends
     note_pages       pages of notes as JSON text                   webhooks         notes that are sent to a URL
     routes           the routes, a module for each noun           console          the page for browsers; its plan is in main.js
 

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from tamis.errors import FileError
 from tamis.service.problems import ProblemError
 from tamis.service.service import Service
 from tamis.service.tenants import DEFAULT, Tenant
@@ -112,7 +113,11 @@ def _token(connection: HTTPConnection, service: Service) -> Token | None:
         scheme = "bearer" if text else ""
     if not scheme and not service.config.needs_tokens:
         return None
-    found = service.tokens.find(text.strip()) if scheme.lower() == "bearer" else None
+    try:
+        found = service.tokens.find(text.strip()) if scheme.lower() == "bearer" else None
+    except FileError as error:
+        service.log("error", "tokens", reason=str(error))
+        raise ProblemError(503, "no-tokens", "the tokens cannot be read. Hint: the log says why") from None
     if found is None:
         raise ProblemError(
             401,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,11 +77,13 @@ class ServiceConfig:
     log: LogLevel = "info"
     """What is logged: "info" has a line for each request."""
     connections: int = 2000
-    """Connections at the same time."""
+    """Connections at the same time. With more, the one that has waited longest for a request is closed."""
     header_seconds: int = 10
     """Seconds in which the head of a request must come."""
     body_seconds: int = 30
     """Seconds that may pass between two parts of a body."""
+    send_seconds: int = 60
+    """Seconds after which a client is cut off that takes nothing of an answer."""
     keep_alive_seconds: int = 75
     """Seconds for which a connection without requests stays open: longer than the 60 of common proxies. So none of them sends a
     request into a connection that just ends."""
@@ -119,6 +122,8 @@ class ServiceConfig:
             path = getattr(self, name)
             if path and not Path(path).is_file():
                 raise OptionError(f"`{name}`: there is no file {path}")
+        if self.tls_certificate:
+            _check_certificate(self.tls_certificate, self.tls_key)
         if self.host not in LOCAL and not self.tls_certificate and not self.proxy:
             raise OptionError(
                 f"other machines can reach {self.host}, so it needs TLS. Hint: give --tls-certificate and --tls-key, or --proxy "
@@ -127,3 +132,17 @@ class ServiceConfig:
         if self.tenants and any(not isinstance(each, TenantConfig) for each in self.tenants.values()):
             raise OptionError("`tenants` must be tables")
         self.webhooks.check()
+
+
+def _check_certificate(certificate: str, key: str) -> None:
+    """Refuse files that are no certificate and key, or that do not belong together.
+
+    Raises
+    ------
+    OptionError
+    """
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError as error:  # errors of TLS, too
+        reason = getattr(error, "reason", None) or error.strerror or "not PEM"
+        raise OptionError(f"`tls_certificate` {certificate} and `tls_key` {key} cannot be used: {reason}") from None

@@ -56,7 +56,9 @@ class Surroundings:
         except ProblemError as problem:  # raised outside of a route
             await request.answer(problem, scope, receive, send)
         except asyncio.CancelledError:
-            raise
+            if not service.stopping.is_set():
+                raise
+            await request.give_up(scope, receive, send)
         except Exception as error:
             text = "".join(traceback.format_exception(error))
             service.log("error", "failure", request_id=request.identifier, traceback=text)
@@ -142,6 +144,13 @@ class _Request:
             except RuntimeError:
                 return  # A WebSocket that was accepted already.
 
+    async def give_up(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request whose time is over because the service ends."""
+        self._receive = None
+        headers = {"Retry-After": "1", "Connection": "close"}
+        detail = "the service has ended before the request was done. Hint: try again"
+        await self.answer(ProblemError(503, "ending", detail, headers=headers), scope, receive, send)
+
     def end(self) -> None:
         seconds = time.perf_counter() - self._began
         route = getattr(self._scope.get("route"), "path", "")
@@ -188,7 +197,15 @@ def _check_origin(service: Service, headers: Headers) -> None:
             421, "foreign-host", "the service has another name. Hint: start it with --host-name, or use its address"
         )
     origin = headers.get("origin")
-    if origin is not None and origin not in config.origins and urlsplit(origin).netloc.lower() != host.lower():
+    if origin is not None and origin not in config.origins and _place_of(origin) != host.lower():
         raise ProblemError(
             403, "foreign-origin", "a page of another site made this request. Hint: start the service with --origin"
         )
+
+
+def _place_of(origin: str) -> str:
+    """The host and the port of an origin; nothing if it is none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""

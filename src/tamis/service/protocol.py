@@ -27,10 +27,12 @@ _REASONS = {
 
 
 class Protocol(HttpToolsProtocol):
-    """One connection. `most` and `seconds` are set in a class of their own for each server, see `limited`."""
+    """One connection. `most`, `seconds` and `idle` are set in a class of their own for each server, see `limited`."""
 
     most = 2000
     seconds = 10.0
+    idle: dict[Protocol, None]
+    """Connections that wait for the head of a request, or were refused. The one that has waited longest comes first."""
     _head = 0
     _timer: asyncio.TimerHandle | None = None
     _is_refused = False
@@ -38,13 +40,17 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         if len(self.connections) > self.most:
-            detail = f"more than {self.most} connections are open"
-            self._refuse(ProblemError(503, "too-many-connections", detail, headers={"Retry-After": "1"}))
-            return
+            # Clients that open connections and ask nothing must not keep out those that do.
+            longest = next(iter(self.idle), self)
+            longest._make_room()
+            if longest is self:
+                return
         self._begin_head()
+        self.idle[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
+        self.idle.pop(self, None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -75,7 +81,13 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._end_head()
+        self.idle.pop(self, None)
         super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.timeout_keep_alive_task is not None:
+            self.idle[self] = None
 
     def _count(self, part: bytes) -> None:
         self._head += len(part) + 4
@@ -95,12 +107,25 @@ class Protocol(HttpToolsProtocol):
         if not self.transport.is_closing():
             self._refuse(ProblemError(408, "too-slow", f"the head of a request did not come within {self.seconds:g} s"))
 
-    def _refuse(self, problem: ProblemError) -> None:
+    def _make_room(self) -> None:
+        """End the connection, since there are too many."""
+        self.idle.pop(self, None)
+        if self._is_refused:
+            self.transport.abort()
+            return
+        detail = f"more than {self.most} connections are open"
+        self._refuse(ProblemError(503, "too-many-connections", detail, headers={"Retry-After": "1"}), lingers=False)
+
+    def _refuse(self, problem: ProblemError, *, lingers: bool = True) -> None:
         """Answer, and end the connection."""
         self._end_head()
         if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
             self.transport.abort()  # The bytes of an answer are on their way, so another one would be taken for a part of it.
             return
+        for cycle in (self.cycle, *(waiting for waiting, _ in self.pipeline)):
+            if cycle is not None:  # A request that is not whole: nobody gets its own answer.
+                cycle.disconnected = True
+                cycle.message_event.set()
         body = json_bytes(problem.document())
         headers = {
             "content-type": MEDIA_TYPE, "content-length": str(len(body)), "connection": "close", **problem.headers,
@@ -110,11 +135,12 @@ class Protocol(HttpToolsProtocol):
             *(f"{name}: {value}" for name, value in headers.items()),
         ]
         self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
-        if not self.transport.can_write_eof():
+        if not lingers or not self.transport.can_write_eof():
             self.transport.close()
             return
         # Closing while bytes come that nobody reads would reset the connection, and the client might lose the answer.
         self._is_refused = True
+        self.idle[self] = None
         self.transport.write_eof()
         self.flow.resume_reading()
         self._timer = self.loop.call_later(_LINGER_SECONDS, self.transport.close)
@@ -122,4 +148,4 @@ class Protocol(HttpToolsProtocol):
 
 def limited(connections: int, seconds: int) -> type[Protocol]:
     """The protocol of a server with these limits."""
-    return type("LimitedProtocol", (Protocol,), {"most": connections, "seconds": float(seconds)})
+    return type("LimitedProtocol", (Protocol,), {"most": connections, "seconds": float(seconds), "idle": {}})

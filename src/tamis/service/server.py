@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 import uvicorn
@@ -17,6 +18,7 @@ from tamis.errors import BrokerError, OptionError, TamisError
 from tamis.service.app import make_app
 from tamis.service.config import ServiceConfig
 from tamis.service.protocol import limited
+from tamis.service.socket_protocol import MOST_MESSAGE, SocketProtocol
 
 _BACKLOG = 2048
 _TURN_SECONDS = 0.0005
@@ -25,8 +27,8 @@ threads that publish, at each of its steps."""
 _FULL_COLLECTIONS = 1000
 """Collections of the middle generation between full ones of the garbage collector. With Python's own 10, a service that publishes
 makes three full ones a second, and each stops all threads for 40 ms."""
-_MOST_MESSAGE = 64 * 1024
-"""Bytes of a message from a WebSocket. Clients only acknowledge."""
+_OTHER_FILES = 200
+"""Open files that the service may need besides connections, with a few for each tenant."""
 
 
 def serve(config: ServiceConfig, told: Callable[[str], None]) -> None:
@@ -37,6 +39,7 @@ def serve(config: ServiceConfig, told: Callable[[str], None]) -> None:
     TamisError
         The address or a folder cannot be used.
     """
+    _allow_files(config.connections + _OTHER_FILES)
     app = make_app(config)
     listening = _listen(config)
     settings = uvicorn.Config(
@@ -52,10 +55,13 @@ def serve(config: ServiceConfig, told: Callable[[str], None]) -> None:
         forwarded_allow_ips=list(config.proxy),
         ssl_certfile=config.tls_certificate or None,
         ssl_keyfile=config.tls_key or None,
-        ws_max_size=_MOST_MESSAGE,
+        ws=SocketProtocol,
+        ws_max_size=MOST_MESSAGE,
         timeout_keep_alive=config.keep_alive_seconds,
         timeout_graceful_shutdown=config.end_seconds,
     )
+    # Without any handler, Python would print what uvicorn says of a start that has failed, with a traceback.
+    logging.getLogger("uvicorn").addHandler(logging.NullHandler())
     before = sys.getswitchinterval()
     sys.setswitchinterval(_TURN_SECONDS)
     thresholds = gc.get_threshold()
@@ -66,13 +72,15 @@ def serve(config: ServiceConfig, told: Callable[[str], None]) -> None:
         with listening:
             server = _Server(settings, lambda: told(_address(config, listening)), app.state)
             server.run(sockets=[listening])
+    except SystemExit:  # uvicorn's own, if the start has failed
+        failed: Exception | None = getattr(app.state, "failed", None)
+        if failed is None:
+            raise
+        raise failed if isinstance(failed, TamisError) else BrokerError(f"the service cannot start: {failed}") from None
     finally:
         sys.setswitchinterval(before)
         gc.set_threshold(*thresholds)
         gc.unfreeze()
-    failed: Exception | None = getattr(app.state, "failed", None)
-    if failed is not None:
-        raise failed if isinstance(failed, TamisError) else BrokerError(f"the service cannot start: {failed}")
 
 
 def _exit(sig: int, frame: FrameType | None) -> None:
@@ -102,6 +110,17 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+def _allow_files(wanted: int) -> None:
+    """Let the process open this many files if the system allows it: often only 1024 are allowed until a process asks for more."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def _listen(config: ServiceConfig) -> socket.socket:
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     # asyncio sends small parts of an answer at once (TCP_NODELAY) only if the socket names its protocol. Otherwise the second
@@ -109,6 +128,8 @@ def _listen(config: ServiceConfig) -> socket.socket:
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Else, a client that takes nothing would hold its connection for ever.
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, config.send_seconds * 1000)
         found.bind((config.host, config.port))
         found.listen(_BACKLOG)
     except OSError as error:

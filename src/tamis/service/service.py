@@ -38,7 +38,14 @@ class Service:
         self._loop = asyncio.get_running_loop()
 
     async def open(self) -> None:
-        """Open all brokers, in a thread."""
+        """Open all brokers, in a thread.
+
+        Raises
+        ------
+        TamisError
+            A folder or a file in it cannot be used.
+        """
+        self.tokens.all()
         await self._loop.run_in_executor(self.threads.pool, self.tenants.open_all, self._loop)
         for tenant in self.tenants:
             self._begin(tenant)

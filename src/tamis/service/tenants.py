@@ -28,6 +28,7 @@ from tamis.service.problems import ProblemError
 from tamis.service.rate import Rate
 from tamis.service.single_publishing import SinglePublisher
 from tamis.service.webhooks.delivery import Sender
+from tamis.service.webhooks.store import Store
 from tamis.service.webhooks.webhooks import Webhooks
 from tamis.service.work import Lane, Threads
 
@@ -62,7 +63,12 @@ class Tenant:
         self.folder = folder
         self.limits = config.limits
         self.broker: Broker = open_broker(folder, **config.broker)
-        self.schema = EventSchema(folder, config.schema)
+        try:
+            self.schema = EventSchema(folder, config.schema)
+            self.webhook_store = Store(folder)
+        except BaseException:
+            self.broker.close()
+            raise
         self.metrics = TenantMetrics()
         self.requests = Rate(config.limits.requests_per_second)
         self.events = Rate(config.limits.events_per_second)

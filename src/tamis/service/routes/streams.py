@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from tamis.errors import OptionError, TamisError, shortened
 from tamis.service.access import SubscribeVisit, Visit
@@ -29,13 +29,11 @@ router = APIRouter(prefix="/v1", tags=["streams"])
 
 _BEAT = 15.0
 """Seconds without notes after which a stream shows that it lives. It also looks whether its subscriber is still there."""
-_STALLED = 60.0
-"""Seconds after which a stream ends whose consumer takes nothing."""
 _PATIENCE = 2.0
 """Seconds in which a stream may end by itself when the service ends."""
 _DEPTH = 4
-_GOING_AWAY, _POLICY = 1001, 1008
-"""Codes with which a WebSocket ends: the service ends; the stream cannot go on."""
+_GOING_AWAY, _LOST, _POLICY = 1001, 1006, 1008
+"""Codes with which a WebSocket ends: the service ends; the connection is lost; the stream cannot go on."""
 
 _After = Annotated[int | None, Query(ge=0, description="Start after this note. By default, after the cursor.")]
 
@@ -123,23 +121,25 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._visit.streaming():
-            await until_first([self._send(send), _disconnected(receive), _end_of_patience(self._visit)])
+            seconds = self._visit.service.config.send_seconds
+            await until_first([self._send(send, seconds), _disconnected(receive), _end_of_patience(self._visit)])
 
-    async def _send(self, send: Send) -> None:
+    async def _send(self, send: Send, seconds: float) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await _put(send, b"retry: 1000\n\n")
+        await _put(send, seconds, b"retry: 1000\n\n")
         try:
             async for page in self._pages.follow(self._first):
                 self._first = []
-                await _put(send, b"".join(map(_event, page)) or b":\n\n")
+                await _put(send, seconds, b"".join(map(_event, page)) or b":\n\n")
         except TamisError as error:
             document = json_bytes(problem_of(error).document())
-            await _put(send, b"event: problem\ndata: " + document + b"\n\n")
+            await _put(send, seconds, b"event: problem\ndata: " + document + b"\n\n")
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _put(send: Send, part: bytes) -> None:
-    async with asyncio.timeout(_STALLED):
+async def _put(send: Send, seconds: float, part: bytes) -> None:
+    """Send a part, which the consumer must take in time."""
+    async with asyncio.timeout(seconds):
         await send({"type": "http.response.body", "body": part, "more_body": True})
 
 
@@ -192,9 +192,9 @@ async def _send_notes(socket: WebSocket, pages: Pages, first: list[NoteText]) ->
                 await _say(socket, f'{{"note":{note.text}}}')
     except TamisError as error:
         await _say(socket, _problem_text(problem_of(error)))
-        await socket.close(_POLICY)
+        await _end(socket, _POLICY)
     else:
-        await socket.close(_GOING_AWAY)
+        await _end(socket, _GOING_AWAY)
 
 
 async def _take_numbers(socket: WebSocket, visit: Visit, subscriber: str) -> None:
@@ -202,6 +202,9 @@ async def _take_numbers(socket: WebSocket, visit: Visit, subscriber: str) -> Non
         message = await socket.receive()
         if message["type"] == "websocket.disconnect":
             return
+        while seconds := visit.tenant.requests.wait():
+            await asyncio.sleep(seconds)
+        visit.tenant.requests.take(1)
         try:
             number = _number_in(message.get("text") or (message.get("bytes") or b"").decode(errors="replace"))
             await _acknowledge(visit, subscriber, number)
@@ -224,8 +227,15 @@ def _number_in(text: str) -> Any:
 
 
 async def _say(socket: WebSocket, text: str) -> None:
-    async with asyncio.timeout(_STALLED):
+    if socket.application_state is not WebSocketState.CONNECTED:  # The client has left while another task was sending.
+        raise WebSocketDisconnect(_LOST)
+    async with asyncio.timeout(socket.app.state.service.config.send_seconds):
         await socket.send_text(text)
+
+
+async def _end(socket: WebSocket, code: int) -> None:
+    if socket.application_state is WebSocketState.CONNECTED:
+        await socket.close(code)
 
 
 def _problem_text(problem: ProblemError) -> str:

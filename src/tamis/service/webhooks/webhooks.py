@@ -19,7 +19,6 @@ from tamis.service.webhooks.delivery import Sender
 from tamis.service.webhooks.post import Home, Post
 from tamis.service.webhooks.record import MOST_IN_BATCH, STATES, DeadLetter, Webhook
 from tamis.service.webhooks.signing import checked_secret, new_secret
-from tamis.service.webhooks.store import Store
 
 _ACKNOWLEDGE_EVERY = 0.5
 """Seconds between commits of cursors. One commit serves all webhooks. What a crash leaves out is delivered again."""
@@ -68,7 +67,7 @@ class Webhooks:
             await self._tenant.work(lambda _: post.store.close())
 
     def _open(self) -> None:
-        self._post.store = Store(self._tenant.folder)
+        self._post.store = self._tenant.webhook_store
         self._webhooks = {each.subscriber: each for each in self._post.store.all()}
 
     def _start(self, webhook: Webhook) -> None:

@@ -1,0 +1,100 @@
+"""Bytes that are no HTTP, and frames that are no WebSocket: the service answers 4xx or closes, and goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+import pytest
+
+from tests.service.hostile import (
+    BYE,
+    CONTINUED,
+    DEFLATE,
+    GOODBYE,
+    HANDSHAKE,
+    PING,
+    TEXT,
+    Health,
+    broken_frames,
+    broken_requests,
+    changed_frames,
+    changed_request,
+    deflated_frames,
+    exchange_all,
+    frame,
+    statuses,
+)
+from tests.service.serving import Server, serving
+
+QUICK = {"TAMIS_HEADER_SECONDS": "1", "TAMIS_BODY_SECONDS": "1", "TAMIS_KEEP_ALIVE_SECONDS": "1"}
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("attacked"), "--log", "warning", environment=QUICK) as server:
+        server.subscribe("target", "x", "target = 'x'")
+        server.publish({"target": "x"})
+        yield server
+
+
+def answers(server: Server, payloads: list[tuple[bytes, bytes]], *, hangs_up: bool = False) -> list[bytes]:
+    """What the service answers. None of the answers is an error of the service."""
+    found = exchange_all(server, payloads, hangs_up=hangs_up)
+    for payload, answer in zip(payloads, found, strict=True):
+        assert all(status < 500 for status in statuses(answer)), (payload[0][:300], answer[:300])
+    return found
+
+
+def test_broken_requests(attacked: Server) -> None:
+    answers(attacked, [(GOODBYE, b"")] * 20)
+    before = Health(attacked)
+    payloads = broken_requests()
+    found = answers(attacked, [(payload + GOODBYE, b"") for payload in payloads])
+    assert all(statuses(answer) for answer in found), [
+        payload[:100] for payload, answer in zip(payloads, found, strict=True) if not statuses(answer)
+    ]
+    # Two lengths of one body: another one might take the body of this request for a request.
+    for payload, answer in zip(payloads, found, strict=True):
+        if b"Content-Length:" in payload and b"Transfer-Encoding:" in payload:
+            assert statuses(answer) == [400], (payload, answer)
+    before.check()
+
+
+def test_changed_requests(attacked: Server, cases: Callable[[int], int], soak: bool) -> None:
+    random = Random() if soak else Random(29)
+    before = Health(attacked)
+    answers(attacked, [(changed_request(random), BYE + GOODBYE) for _ in range(cases(300))])
+    before.check()
+
+
+@pytest.mark.parametrize("extension", [b"", DEFLATE])
+def test_broken_frames(attacked: Server, extension: bytes) -> None:
+    before = Health(attacked)
+    payloads = [*broken_frames(), *(deflated_frames() if extension else ())]
+    found = answers(attacked, [(HANDSHAKE + extension + b"\r\n", each) for each in payloads], hangs_up=True)
+    assert all(statuses(answer) == [101] for answer in found)
+    before.check()
+
+
+def test_changed_frames(attacked: Server, cases: Callable[[int], int], soak: bool) -> None:
+    random = Random() if soak else Random(29)
+    before = Health(attacked)
+    answers(attacked, [(HANDSHAKE + b"\r\n", changed_frames(random)) for _ in range(cases(200))], hangs_up=True)
+    before.check()
+
+
+@pytest.mark.parametrize(
+    ("frames", "code"),
+    [
+        (frame(TEXT, b"{}", mask=None), 1002),
+        (frame(PING, b"", fin=False), 1002),
+        (frame(TEXT, b"\xff\xfe"), 1007),
+        (frame(TEXT, b"x" * 70_000), 1009),
+        (frame(TEXT, b"", fin=False) + frame(CONTINUED, b"", fin=False) * 2000, 1009),
+    ],
+)
+def test_codes(attacked: Server, frames: bytes, code: int) -> None:
+    (answer,) = answers(attacked, [(HANDSHAKE + b"\r\n", frames)])
+    place = answer.rindex(b"\x88")
+    assert int.from_bytes(answer[place + 2 : place + 4]) == code
