@@ -50,7 +50,7 @@ def test_every_route_needs_a_role(tmp_path: Path) -> None:
 
 
 def test_the_application_has_no_other_routes(tmp_path: Path) -> None:
-    known = {route.path for route in chain.from_iterable(router.routes for router in ROUTERS)}  # type: ignore[attr-defined]
+    known = {route.path for route in chain.from_iterable(router.routes for router in ROUTERS)}
     found = make_app(ServiceConfig(tmp_path)).routes
     assert {route.path for route in listed(found)} - known <= set(OPEN)
 

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx2
@@ -149,7 +149,7 @@ def test_a_full_disk(folder: Path) -> None:
 def lines_in_parts(server: Server, parts: int, sent: threading.Semaphore, go_on: threading.Event) -> httpx2.Response:
     """Publish lines. After the first half, the client waits until it may go on."""
 
-    def body():  # type: ignore[no-untyped-def]
+    def body() -> Iterator[bytes]:
         for part in range(parts):
             yield b"".join(b'{"n": %d, "long": "%s"}\n' % (part * 100 + line, b"x" * 200) for line in range(100))
             if part == parts // 2:

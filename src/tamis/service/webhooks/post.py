@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 from tamis.broker import Broker
@@ -23,7 +22,7 @@ class Home(Protocol):
     """What webhooks need of their tenant."""
 
     @property
-    def folder(self) -> Path: ...
+    def webhook_store(self) -> Store: ...
     @property
     def hub(self) -> Hub: ...
     @property
@@ -38,7 +37,7 @@ class Post:
         self.tenant = tenant
         self.sender = sender
         self.stopping = stopping
-        self.store: Store
+        self.store = tenant.webhook_store
         self.gone: list[Webhook] = []
         """Webhooks whose subscribers were removed."""
         self._acknowledged: dict[str, int] = {}

@@ -67,7 +67,6 @@ class Webhooks:
             await self._tenant.work(lambda _: post.store.close())
 
     def _open(self) -> None:
-        self._post.store = self._tenant.webhook_store
         self._webhooks = {each.subscriber: each for each in self._post.store.all()}
 
     def _start(self, webhook: Webhook) -> None:
