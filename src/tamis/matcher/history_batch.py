@@ -113,7 +113,7 @@ class BatchJoins:
         for row, event, of_row in zip(distinct.tolist(), events, np.split(places, starts[1:]), strict=True):
             joins = EventJoins(event, self._window.at(int(self._firsts[row]), self._base + row))
             yield of_row, joins
-            self._table.decided += len(joins.truths)
+            self._table.note(joins)
 
     def _with_always(self, part: Part, kept: Bools, always: Sequence[Always]) -> Part:
         """The part with the slots that were kept, and those of what holds without a constant part."""
@@ -135,6 +135,7 @@ class BatchJoins:
     def count_decided(self) -> None:
         """Count the joins that were decided for many rows at once."""
         self._table.decided += sum(each.decided for each in self._stretches.values())
+        self._table.held += sum(each.held for each in self._stretches.values())
 
 
 def plan_of(intake: Intake, shortest: int) -> BatchPlan | None:
