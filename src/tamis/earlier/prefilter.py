@@ -47,8 +47,33 @@ PATIENCE = 16
 """Single events of which none skipped anything, after which the pre-filter pauses for as many, then for twice as many."""
 _LONGEST = 1024
 """The longest pause, in events."""
+_BATCHES, _LONGEST_OF_BATCHES = 2, 16
+"""The same for batches."""
 NEVER = 2**62
 """Instead of FROM: no pre-filter."""
+
+
+class _Patience:
+    """When to ask, if asking is often in vain: after some times in vain, there is a pause, then one twice as long."""
+
+    def __init__(self, times: int, longest: int) -> None:
+        self._times, self._longest = times, longest
+        self._in_vain, self._left, self._pause = 0, 0, times
+
+    def is_pausing(self) -> bool:
+        """Whether not to ask this time."""
+        self._left = max(self._left - 1, 0)
+        return self._left > 0
+
+    def note(self, is_vain: bool) -> None:
+        """Note whether asking was in vain."""
+        if not is_vain:
+            self._in_vain, self._pause = 0, self._times
+            return
+        self._in_vain += 1
+        if self._in_vain >= self._times:
+            self._in_vain, self._left = 0, self._pause + 1
+            self._pause = min(2 * self._pause, self._longest)
 
 
 class State(NamedTuple):
@@ -63,8 +88,9 @@ class PreFilter:
     """The needs of slots. One thread changes it at a time, while another one asks."""
 
     def __init__(self, *, one_history: bool = True, fewest: int = FROM, patience: int = PATIENCE) -> None:
-        self._one_history, self._fewest, self._patience = one_history, fewest, patience
-        self._in_vain, self._pause, self._next_pause = 0, 0, patience
+        self._one_history, self._fewest = one_history, fewest
+        self._of_events = _Patience(patience, _LONGEST)
+        self._of_batches = _Patience(_BATCHES, _LONGEST_OF_BATCHES)
         self._lock = threading.RLock()
         self._needs: dict[int, Need] = {}
         self._numbers: dict[Need, int] = {}
@@ -180,8 +206,8 @@ class PreFilter:
         """
         if not self._needs:
             return None
-        if self._pause and until is None:
-            self._pause -= 1
+        patience = self._of_events if until is None else self._of_batches
+        if patience.is_pausing():
             return None
         following = self._planned(retained)
         if following is None:
@@ -192,19 +218,8 @@ class PreFilter:
         following.catch_up(until)
         found = following.tally.satisfied(rows, only_some=until is not None)
         is_vain = bool(found.all())
-        if until is None:
-            self._learn(is_vain)
+        patience.note(is_vain)
         return None if is_vain else found
-
-    def _learn(self, is_vain: bool) -> None:
-        """Note whether asking for a single event was in vain. After some such events, others are not asked for."""
-        if not is_vain:
-            self._in_vain, self._next_pause = 0, self._patience
-            return
-        self._in_vain += 1
-        if self._in_vain >= self._patience:
-            self._in_vain, self._pause = 0, self._next_pause
-            self._next_pause = min(2 * self._next_pause, _LONGEST)
 
     def _planned(self, retained: Retained) -> Following | None:
         """The tally that follows the events; None if it is not worth it."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -21,7 +20,7 @@ import numpy as np
 
 from tamis.earlier.history import History
 from tamis.earlier.join_table import JoinTable, Split, split
-from tamis.earlier.prefilter import PreFilter
+from tamis.earlier.prefilter import UNREAD, PreFilter
 from tamis.earlier.retained import Retained, RetainedContents
 from tamis.encoding.expressions.predicate_rows import PredicateRows
 from tamis.engine.interrupts import holding
@@ -193,10 +192,10 @@ class HistoryChanges(EngineStore):
             self._retained.keep_indexes(table.earlier())
             self._indexed_for = table
 
-    def _read_needs(self, slots: Iterable[int]) -> None:
+    def _read_needs(self, slots: I32s) -> None:
         """Read what some slots need, if that was left when a file was loaded."""
-        unread = self._table.prefilter.unread
-        for slot in islice((slot for slot in slots if slot in unread), _READ_AT_ONCE):
+        is_unread = self._table.prefilter.needs_of(slots) == UNREAD
+        for slot in dict.fromkeys(slots[is_unread][:_READ_AT_ONCE].tolist()):
             with self.lock:
                 if slot not in self._table.gone:
                     constant, rest, _ = split(self.sources.expression(slot))

@@ -147,7 +147,7 @@ class HistoryMatching(HistoryChanges):
         if table is not self._table:
             return slots, ()
         if table.prefilter.unread:
-            self._read_needs(slots.tolist())
+            self._read_needs(slots)
         kept, left = table.screened(slots, always, Moment(self._retained, functools.partial(is_plain, event)))
         table.prefilter.skips += _slots_of(always) - _slots_of(left)
         if kept is None:
@@ -232,7 +232,7 @@ class HistoryMatching(HistoryChanges):
         for part in parts:
             if part.ids is self.ids:
                 if prefilter.unread:
-                    self._read_needs(part.slots.tolist())
+                    self._read_needs(part.slots)
                 kept, _ = table.screened(part.slots, (), moment)
                 if kept is not None and odd is not None:
                     rows = part.first + np.repeat(np.arange(len(part.counts)), part.counts)

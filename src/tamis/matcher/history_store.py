@@ -197,13 +197,14 @@ class HistoryStore(HistoryMatching):
         parts = table.parts(np.array([slot], np.int32)).get(0)
         if parts is None:
             return plan
-        self._read_needs([slot])
+        self._read_needs(np.array([slot], np.int32))
+        needs_joins = parts.rest is not None
         if parts.rest == FALSE:
             plan = replace(plan, clauses=(), note=ALONE)
             parts = parts._replace(rest=None)
         states: list[State] = []
         with self._turn_if_free() as is_mine:
-            if is_mine:
+            if is_mine and needs_joins:
                 states = [table.prefilter.state(number, self._retained) for number in table.need(slot)]
         return replace(plan, history=join_plan(parts, states, self._phases()))
 
