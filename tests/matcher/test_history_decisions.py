@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.earlier.prefilter import NEVER
 from tamis.engine.limits import Limits
 from tamis.language.evaluate import evaluate_flat
 from tamis.language.event import FlatEvent, flatten
@@ -126,6 +127,7 @@ def matcher_of(history: tamis.History, draw: Draw) -> tamis.Matcher[Any]:
         scanned_history=pick([0, 8]),
         history_block=pick([1, 4, 16]),
         history_stretch=pick([1, 2, 32]),
+        prefilter_from=pick([0, 0, 5, NEVER]),
     )
     return matcher_over(new_store(history=history, limits=limits))
 

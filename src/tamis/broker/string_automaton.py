@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable
 from functools import reduce
 from operator import or_
-from re import _parser  # type: ignore[attr-defined]
+from re import _parser
 from string import ascii_letters, digits
 from typing import Any, NamedTuple
 

@@ -16,11 +16,17 @@ key_chains        chains of events with equal keys
 decisions         the truth of joins for one event
 row_decisions     the truth of a join for many rows of a batch
 flat_text         flat events as JSON text, for files
+implied           table 2 of the paper: what a constant and a join say together of earlier events
+needs             what a subscription needs of earlier events
+tally             how many events are where, and which needs this satisfies
+following         a tally that follows the retained events
+prefilter         which subscriptions no event can satisfy at present
+phases            the order of phases: constants first or joins first
 join_table        the joins of subscriptions; each distinct one is decided once for an event
 
 The package is not called `history`: `tamis.history` is a public function.
 
-Reference: N. Tatbul, sections 3.2 and 4.2. Departures:
+Reference: N. Tatbul, sections 3.2, 4.2 and 4.3. Departures, beside those that `implied`, `prefilter` and `phases` name:
 
 - Truth has three values, as in the reference evaluator. Events that lack the attribute are counted apart. In the paper they are
   zeros of the document vector, so that one of them makes "for all" false.

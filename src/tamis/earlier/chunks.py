@@ -194,6 +194,11 @@ class TableEvents:
                 self._found[found.attribute].append(found)
         return wrong
 
+    def has_several(self) -> bool:
+        """Whether an event may have several values of an attribute."""
+        schema = self.table.schema
+        return len(set(schema.names)) < len(schema) or any(not _is_flat(each) for each in schema.types)
+
     def columns(self, attribute: str) -> list[ArrowColumn]:
         """The columns of an attribute, one for each kind. An attribute with a wrong value is missing from its event."""
         right: list[ArrowColumn] = []
@@ -222,6 +227,11 @@ class TableEvents:
         else:
             table = self.table.take(pa.array(rows))
         return copied(table)
+
+
+def _is_flat(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_primitive(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind))
 
 
 def _without(column: ArrowColumn, gone: I64s) -> ArrowColumn:

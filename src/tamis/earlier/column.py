@@ -75,6 +75,8 @@ class _Texts:
         self._labels: Labels | None = None
         self._known: tuple[pa.Array, I64s] | None = None
         """Some strings in a form for Arrow, and their codes."""
+        self.pinned: set[str] = set()
+        """Strings that keep their keys although no event has them."""
 
     def keys(self, texts: Sequence[str]) -> tuple[list[int], tuple[I64s, I64s] | None]:
         """The key of each string. If the keys of strings moved: the keys before, ascending, and after."""
@@ -136,11 +138,12 @@ class _Texts:
 
     def keep(self, keys: I64s) -> None:
         """Forget most strings of all other keys."""
+        pinned = np.array(self.keys(list(self.pinned))[0], np.int64)
         if self._labels is not None:
-            self._labels.keeping(np.unique(keys))()
+            self._labels.keeping(np.unique(np.concatenate([keys, pinned])))()
             return
         used = np.zeros(self._next, np.bool_)
-        used[keys] = True
+        used[keys] = used[pinned] = True
         if 2 * np.count_nonzero(used) < len(self._codes):
             self._codes = {text: code for text, code in self._codes.items() if used[code]}
             self._known = None
@@ -159,6 +162,8 @@ class Column:
         """The spaces that some event may have."""
         self.changes = 0
         """How often keys of earlier events changed. Then what was made from them is worthless."""
+        self.text_moves = 0
+        """How often keys of strings changed."""
 
     def __len__(self) -> int:
         return len(self._spaces)
@@ -296,12 +301,20 @@ class Column:
         # New events have no keys yet.
         keys[of_texts] = np.where(before[at] == known, after[at], known)
         self.changes += 1
+        self.text_moves += 1
 
     def order_texts(self) -> None:
         """Give strings keys in their own order, unless they have them. Then the keys of earlier events change."""
         moved = self._texts.order()
         if moved is not None and len(moved[0]):
             self._move(*moved)
+
+    def pin(self, texts: set[str], *, ordered: bool) -> None:
+        """Give keys to strings that they keep, even if no event has them; in the order of strings if this is asked for."""
+        if ordered:
+            self.order_texts()
+        self._texts.pinned = texts
+        self._text_keys(list(texts))
 
     def ranges(self, wanted: RangesByKind) -> dict[int, list[KeyRange]]:
         """The keys in ranges of values, by space. A space that is not there cannot be compared."""

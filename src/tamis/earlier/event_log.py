@@ -11,6 +11,7 @@ Then positions change, and numbers do not.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate
 
@@ -56,6 +57,8 @@ class EventLog:
         """The first chunks, whose events all left."""
         self.waiting: list[LogEvent] = []
         """The events that are not packed yet."""
+        self.left: array[int] | None = None
+        """The numbers of events that left, if somebody follows them. Writing the log again forgets them."""
 
     def __len__(self) -> int:
         """The number of positions."""
@@ -215,6 +218,8 @@ class EventLog:
         self._cover(position + 1)
         self._alive.view()[position] = 0
         self._dead += 1
+        if self.left is not None:
+            self.left.append(number)
         return position
 
     def leave_before(self, position: int) -> None:
@@ -251,7 +256,7 @@ class EventLog:
             self._chunks[-1] = self._chunks[-1].keep(rows)
         else:
             del self._chunks[-1], self._starts[-1]
-        self.rewrites += 1
+        self._changed_positions()
 
     def settle(self) -> None:
         """Copy the events that the last `extend` took in. Those that left meanwhile go, if they are many."""
@@ -287,7 +292,12 @@ class EventLog:
         self._numbers = None if is_dense else GrowingArray.of(numbers)
         self._first = self.next - len(numbers)
         self.gaps = self._dead if self.gaps else 0
+        self._changed_positions()
+
+    def _changed_positions(self) -> None:
         self.rewrites += 1
+        if self.left is not None:
+            self.left = array("q")
 
     def _worth_keeping(self, alive: Bools) -> Bools:
         """The living events, and dead ones of chunks that are not worth a new chunk."""

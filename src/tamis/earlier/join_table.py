@@ -17,16 +17,19 @@ decided once, and so is each distinct join, however many subscriptions share it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
 from tamis.earlier.decisions import Decisions
+from tamis.earlier.prefilter import NO_NEED, PreFilter
+from tamis.earlier.retained import Retained
 from tamis.earlier.shelf import Events
 from tamis.kernels.growing import GrowingArray
-from tamis.kernels.numbers import I32s, I64s
+from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.language.evaluate import Truth, asked_of_history, combined, evaluate_flat
 from tamis.language.event import FlatEvent
 from tamis.language.expression import FALSE, TRUE, And, Expression, Not, Or, Predicate, TruthTest, all_of, any_of
@@ -35,7 +38,8 @@ from tamis.language.normal import to_nnf
 from tamis.language.operators import Operator
 
 NO_REST = -1
-_NEVER = Predicate("joins only", Operator.EQ, ["never"])
+JOINS_ONLY = "joins only"
+_NEVER = Predicate(JOINS_ONLY, Operator.EQ, ["never"])
 """The constant part of an expression that has only `always`. An index has a row for it, so that its slot is not given to another
 subscription while an event is matched. An event that satisfies it finds the rest FALSE."""
 
@@ -120,12 +124,25 @@ class Always(NamedTuple):
 
     expression: Expression
     slots: I32s
+    need: int = NO_NEED
+    """The number of what it needs of the retained events."""
+
+
+class Moment(NamedTuple):
+    """The retained events, and the events that are compared with them now."""
+
+    retained: Retained
+    is_plain: Callable[[Collection[str]], bool]
+    """Whether these events have at most one value of some attributes."""
+    until: int | None = None
+    """For a batch: the number behind its last event."""
 
 
 class JoinTable:
     """The rests of slots. One thread changes it at a time, while another one decides."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefilter: PreFilter | None = None) -> None:
+        self.prefilter = PreFilter() if prefilter is None else prefilter
         self._lock = threading.RLock()
         self._rests: dict[int, _Rest] = {}
         self._numbers: dict[Expression, int] = {}
@@ -138,7 +155,10 @@ class JoinTable:
         self._profiles: dict[int, set[int]] = {}
         """The slots of each rest that is decided for every event."""
         self._always_of: dict[int, int] = {}
+        self._needs: dict[int, int] = {}
+        """The need of each of these rests."""
         self._shown: tuple[Always, ...] | None = ()
+        self._needs_of_shown: tuple[Sequence[Always], I32s] = (), np.zeros(0, np.int32)
         self._asked: frozenset[str] | None = frozenset()
         self.changes = 0
         """Changes of what is decided for every event, twice. Odd while such a change goes on."""
@@ -146,6 +166,8 @@ class JoinTable:
         """Slots that were removed. An event that is being matched may still need their rests."""
         self.decided = 0
         """How many joins were decided, for all events."""
+        self.held = 0
+        """How many of them were TRUE."""
 
     def __len__(self) -> int:
         """The number of distinct rests."""
@@ -165,6 +187,7 @@ class JoinTable:
                 if parts is not None and parts.rest is not None:
                     self._of_slot.view()[slot] = self._number(parts.rest)
                     self._slots.add(slot)
+                    self.prefilter.put(slot, parts.rest, parts.constant)
 
     def show(self, slots: I32s, splits: Mapping[int, Split]) -> None:
         """Note what is decided for every event, after the slots got their ids."""
@@ -176,6 +199,8 @@ class JoinTable:
                 if parts is not None and parts.always is not None:
                     number = self._number(parts.always)
                     self._always_of[slot] = number
+                    if number not in self._needs:
+                        self._needs[number] = self.prefilter.number(parts.always)
                     self._profiles.setdefault(number, set()).add(slot)
             self._shown = None
 
@@ -222,6 +247,7 @@ class JoinTable:
 
     def _let_go(self, slot: int) -> None:
         if slot in self._slots:
+            self.prefilter.drop(slot)
             self._slots.remove(slot)
             number = int(self._of_slot.view()[slot])
             self._of_slot.view()[slot] = NO_REST
@@ -231,6 +257,7 @@ class JoinTable:
             self._profiles[always].remove(slot)
             if not self._profiles[always]:
                 del self._profiles[always]
+                self.prefilter.disown(self._needs.pop(always))
             self._shown = None
             self._disown(always)
 
@@ -285,11 +312,41 @@ class JoinTable:
             with self._lock:
                 profiles = {number: sorted(slots - self.gone) for number, slots in self._profiles.items()}
                 shown = self._shown = tuple(
-                    Always(self._rests[number].expression, np.array(slots, np.int32))
+                    Always(self._rests[number].expression, np.array(slots, np.int32), self._needs[number])
                     for number, slots in profiles.items()
                     if slots
                 )
         return shown
+
+    def screened(self, slots: I32s, always: Sequence[Always], moment: Moment) -> tuple[Bools | None, Sequence[Always]]:
+        """Which slots the pre-filter does not skip, and what it leaves of `always`. None if it skips no slot."""
+        needs = self.prefilter.needs_of(slots)
+        if always:
+            needs = np.concatenate([needs, self._needs_of(always)])
+        passing = self.prefilter.passing(needs, *moment)
+        if passing is None:
+            return None, always
+        kept, of_always = passing[: len(slots)], passing[len(slots) :]
+        return None if kept.all() else kept, tuple(compress(always, of_always))
+
+    def skipped(self, retained: Retained) -> int:
+        """How many slots the pre-filter skips at present: those of which no part has what it needs."""
+        with self._lock:
+            slots, always = np.array(sorted(self._slots), np.int32), self.always()
+            needs = self.prefilter.needs_of(slots)
+            is_never = self.numbers(slots) == self._numbers.get(FALSE, NO_REST)
+            lack = set(slots[is_never | ~self.prefilter.present(needs, retained)].tolist())
+            found = lack - self._always_of.keys() - set(slots[is_never].tolist())
+            for each, has in zip(always, self.prefilter.present(self._needs_of(always), retained), strict=True):
+                if not has:
+                    found |= lack.intersection(each.slots.tolist())
+            return len(found)
+
+    def _needs_of(self, always: Sequence[Always]) -> I32s:
+        known = self._needs_of_shown
+        if known[0] is not always:
+            known = self._needs_of_shown = always, np.array([each.need for each in always], np.int32)
+        return known[1]
 
     def are_free(self, slots: Iterable[int]) -> bool:
         """Whether none of these slots has a rest."""
@@ -328,11 +385,26 @@ class JoinTable:
             kept[has_rest] = self.holds(numbers[has_rest].tolist(), joins)
             slots = slots[kept]
         more = [each.slots for each in always if joins.truth(each.expression) is True]
-        self.decided += len(joins.truths)
+        self.note(joins)
         if not more:
             return slots
         # A slot may have both parts.
         return np.unique(np.concatenate([slots, *more])) if len(slots) else np.concatenate(more)
+
+    def note(self, joins: EventJoins) -> None:
+        """Count the joins that were decided for an event."""
+        self.decided += len(joins.truths)
+        self.held += sum(truth is True for truth in joins.truths.values())
+
+    def need(self, slot: int) -> list[int]:
+        """The numbers of the needs of a slot: of its rest if there is one, and of what is decided for every event."""
+        with self._lock:
+            found = []
+            if slot in self._slots and self._expression(int(self._of_slot.view()[slot])) != FALSE:
+                found.append(int(self.prefilter.needs_of(np.array([slot], np.int32))[0]))
+            if slot in self._always_of:
+                found.append(self._needs[self._always_of[slot]])
+            return found
 
     def rest(self, number: int) -> Expression:
         """The rest with a number."""

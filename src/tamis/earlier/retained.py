@@ -87,6 +87,8 @@ class Retained:
         self._leaving: Leaving[ShelfKey] = Leaving()
         """The order in which events leave, unless that is known otherwise. Some may have left already."""
         self._count = 0
+        self.coming: int | None = None
+        """While a batch is matched: the number of its first event that has not come."""
 
     def __len__(self) -> int:
         return self._count
@@ -95,6 +97,21 @@ class Retained:
     def keys(self) -> int:
         """The number of histories that have events."""
         return len(self._shelves) if self._window is None else int(self._count > 0)
+
+    @property
+    def has_one_history(self) -> bool:
+        """Whether all events share a history."""
+        return self._window is not None
+
+    @property
+    def leaves_in_order(self) -> bool:
+        """Whether events leave as they came, without a note in the log."""
+        return self._window is not None and self._is_plain
+
+    @property
+    def came(self) -> int:
+        """The number behind the last event that came. A batch may have more events in the log, which come one by one."""
+        return self.log.next if self.coming is None else self.coming
 
     @property
     def waiting(self) -> int:
@@ -404,8 +421,14 @@ class Intake:
         self._stamps: Sequence[Stamp | None] = [_TIMELESS] * len(chunk) if order is None else stamps(chunk, order)
         self._keys: Sequence[ShelfKey | None] = [None] * len(chunk) if key is None else shelf_keys(chunk, key)
         self._first = retained.log.extend(chunk)
+        retained.coming = self._first
         self.base = retained.log.position(self._first)
         """The position of the first event."""
+
+    @property
+    def end(self) -> int:
+        """The number behind the last event."""
+        return self._first + self._count
 
     def firsts(self) -> I64s | None:
         """The position of the first earlier event of each row, if no history has gaps and no row was taken."""
@@ -421,7 +444,8 @@ class Intake:
         if not self._has_places:
             if end > self._done:
                 retained.enter_next(first + self._done, first + end)
-            self._done = end
+                self._done = end
+                retained.coming = first + end
             return
         while self._done < end:
             row = self._done
@@ -429,6 +453,7 @@ class Intake:
             retained.come(came, key)
             retained.enter(first + row, came, key)
             self._done = row + 1
+            retained.coming = first + row + 1
 
     def retain_all(self) -> None:
         """Retain the events that are left."""
@@ -438,6 +463,7 @@ class Intake:
         """End. Events that were not taken are not there any more."""
         if self._done < self._count:
             self._retained.log.cut(self._first + self._done)
+        self._retained.coming = None
         self._retained.settle()
 
 

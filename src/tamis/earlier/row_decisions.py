@@ -90,6 +90,8 @@ class RowDecisions:
         self._known: dict[Expression, Truths] = {}
         self.decided = 0
         """The joins that were decided, each for each row."""
+        self.held = 0
+        """How many of these were TRUE."""
         self._ends_of: dict[tuple[str, int, int], Ends] = {}
         self._cores: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
         self._owns: dict[tuple[str, int], _Own] = {}
@@ -108,6 +110,7 @@ class RowDecisions:
                         self._quantified(node, missing) if isinstance(node, Quantified) else self._exists(node, missing)
                     )
                     self.decided += int(np.count_nonzero(known[missing] != OPEN))
+                    self.held += int(np.count_nonzero(known[missing] == TRUE))
                 return known[rows]
             case And():
                 return self._joined(node, rows, np.minimum, FALSE)

@@ -8,7 +8,7 @@ store, limits     what both stores share, and their sizes
 engine_store      storing subscriptions over the engine
 engine_matching   matching events over the engine; event_shares, crew: several threads
 history_store     a store over the engine that also keeps earlier events
-history_changes, history_matching, history_batch   its changes, its matching, and the joins of a batch
+history_changes, history_matching, history_batch   its changes, its matching, and the joins of a batch; history_plan: its plans
 keyed_engine      the engine, its dimensions and the gate: compiling, new labels, sweeping
 paper_store       subscriptions over an index of the papers
 compiling         expressions to conjunctions, for both stores; clauses: to rows of the engine

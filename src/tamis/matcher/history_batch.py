@@ -96,6 +96,7 @@ class BatchJoins:
                 counts = part.counts - np.bincount(gone, minlength=len(of_part.ends))
                 yield part._replace(counts=counts, slots=part.slots[kept])
         self._table.decided += sum(decisions.decided for _, decisions in self._stretches)
+        self._table.held += sum(decisions.held for _, decisions in self._stretches)
 
     def _asked_of(self, part: Part) -> _Asked:
         places, numbers = self._table.with_rest(part.slots)
@@ -141,7 +142,7 @@ class BatchJoins:
         for row, event, of_row in zip(distinct.tolist(), events, np.split(places, starts[1:]), strict=True):
             joins = EventJoins(event, self._window.at(int(self._firsts[row]), self._base + row))
             yield of_row, joins
-            self._table.decided += len(joins.truths)
+            self._table.note(joins)
 
     def _with_always(self, part: Part, asked: _Asked, always: Sequence[Always]) -> Iterator[Part]:
         """The part with the slots that were kept, and those of what holds without a constant part."""

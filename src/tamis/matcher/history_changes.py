@@ -20,13 +20,14 @@ import numpy as np
 
 from tamis.earlier.history import History
 from tamis.earlier.join_table import JoinTable, Split, split
+from tamis.earlier.prefilter import UNREAD, PreFilter
 from tamis.earlier.retained import Retained, RetainedContents
 from tamis.encoding.expressions.predicate_rows import PredicateRows
 from tamis.engine.interrupts import holding
 from tamis.errors import ReentryError
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import F64s, I32s
-from tamis.language.expression import Expression
+from tamis.language.expression import FALSE, Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows
 from tamis.matcher.engine_store import Contents, EngineStore
@@ -34,6 +35,9 @@ from tamis.matcher.expression_store import ExpressionBlock, GivenExpressions
 from tamis.matcher.history_snapshot import HistoryContents
 from tamis.matcher.ids import Id, Ids
 from tamis.matcher.limits import StoreLimits
+
+_READ_AT_ONCE = 32
+"""Expressions that are read again in a call. Each takes a tenth of a millisecond."""
 
 
 class Beside(NamedTuple):
@@ -65,7 +69,9 @@ class HistoryChanges(EngineStore):
 
     def _reset(self) -> None:
         super()._reset()
-        self._table = JoinTable()
+        self._table = JoinTable(
+            PreFilter(one_history=self._retained.has_one_history, fewest=self.limits.prefilter_from)
+        )
         self._splits: dict[int, Split] = {}
         """The parts of the expressions that were compiled last, by their place."""
         self._beside[self.ids] = Beside(self._table, self._weights)
@@ -182,8 +188,30 @@ class HistoryChanges(EngineStore):
         """Forget the slots that were removed. Nobody is matching, so no event needs their rests."""
         table = self._table
         if (table.gone or table is not self._indexed_for) and (table.tidy() or table is not self._indexed_for):
+            table.prefilter.keep(table.earlier())
             self._retained.keep_indexes(table.earlier())
             self._indexed_for = table
+
+    def _read_needs(self, slots: I32s) -> None:
+        """Read what some slots need, if that was left when a file was loaded."""
+        is_unread = self._table.prefilter.needs_of(slots) == UNREAD
+        for slot in dict.fromkeys(slots[is_unread][:_READ_AT_ONCE].tolist()):
+            with self.lock:
+                if slot not in self._table.gone:
+                    constant, rest, _ = split(self.sources.expression(slot))
+                    self._table.prefilter.read(slot, FALSE if rest is None else rest, constant)
+
+    @contextmanager
+    def _turn_if_free(self) -> Iterator[bool]:
+        """Have the turn if nobody has it. The caller may have the lock, for which a thread in its turn may wait."""
+        is_mine = not self._is_my_turn() and self._turn.acquire(blocking=False)
+        try:
+            if is_mine:
+                self._tidy()
+            yield is_mine
+        finally:
+            if is_mine:
+                self._turn.release()
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:

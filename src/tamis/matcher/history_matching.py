@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, TypeVar
 
@@ -20,12 +20,14 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents, flat_event
-from tamis.earlier.join_table import NO_REST, Always, EventJoins, JoinTable
+from tamis.earlier.join_table import NO_REST, Always, EventJoins, JoinTable, Moment
+from tamis.earlier.prefilter import is_plain, odd_rows
 from tamis.earlier.retained import Intake
 from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.top_k import keep_heaviest
 from tamis.engine.version import Version
 from tamis.errors import ReentryError
+from tamis.kernels.numbers import Bools, I32s
 from tamis.language.event import FlatEvent, flatten, refuse_asked
 from tamis.matcher.history_batch import BatchJoins, plan_of
 from tamis.matcher.history_changes import HistoryChanges
@@ -34,6 +36,7 @@ from tamis.matcher.store import Part, R
 
 T = TypeVar("T")
 
+_NO_SLOTS = np.zeros(0, np.int32)
 _FEW = 64
 """Slots that Python looks at one by one as fast as NumPy does together."""
 
@@ -138,12 +141,28 @@ class HistoryMatching(HistoryChanges):
             return found
         slots = slots.copy()
         single.is_taken = False
-        events = self._retained.begin(event)
-        slots = table.satisfied(slots, flat_event(event), events, always if table is self._table else ())
+        events, flat = self._retained.begin(event), flat_event(event)
+        slots, always = self._screened(slots, flat, always, table)
+        slots = table.satisfied(slots, flat, events, always)
         self._retained.add(event)
         if k is not None:
             _, slots = keep_heaviest(np.array([len(slots)]), slots, self._beside[ids].weights.view(), k)
         return ids.name(slots) if len(slots) else found
+
+    def _screened(
+        self, slots: I32s, event: FlatEvent, always: Sequence[Always], table: JoinTable
+    ) -> tuple[I32s, Sequence[Always]]:
+        """The slots, and what is decided for every event, without what the pre-filter skips. `begin` was called."""
+        if table is not self._table:
+            return slots, ()
+        if table.prefilter.unread:
+            self._read_needs(slots)
+        kept, left = table.screened(slots, always, Moment(self._retained, functools.partial(is_plain, event)))
+        table.prefilter.skips += _slots_of(always) - _slots_of(left)
+        if kept is None:
+            return slots, left
+        table.prefilter.skips += int(np.count_nonzero(~kept))
+        return slots[kept], left
 
     # -- batches
 
@@ -196,6 +215,7 @@ class HistoryMatching(HistoryChanges):
         held = self.engine.version
         parts, always = self._with_always(match)
         with self._retained.taking(chunk) as intake:
+            parts, always = self._screened_parts(parts, chunk, intake, always)
             for part in self._decided_parts(parts, chunk, intake, always):
                 if k is None:
                     yield part
@@ -205,6 +225,39 @@ class HistoryMatching(HistoryChanges):
                     yield part._replace(counts=counts, slots=slots)
             intake.retain_all()
         del held
+
+    def _screened_parts(
+        self, parts: list[Part], chunk: Chunk, intake: Intake, always: Sequence[Always]
+    ) -> tuple[list[Part], Sequence[Always]]:
+        """The parts without what the pre-filter skips for every row of the batch. Rows with several values keep everything."""
+        table, prefilter = self._table, self._table.prefilter
+        odd: Bools | None = None
+
+        def note_odd(names: Collection[str]) -> bool:
+            nonlocal odd
+            if odd is None:
+                odd = odd_rows(chunk, names)
+            return not odd.all()
+
+        moment = Moment(self._retained, note_odd, intake.end)
+        screened: list[Part] = []
+        for part in parts:
+            if part.ids is self.ids:
+                if prefilter.unread:
+                    self._read_needs(part.slots)
+                kept, _ = table.screened(part.slots, (), moment)
+                if kept is not None and odd is not None:
+                    rows = part.first + np.repeat(np.arange(len(part.counts)), part.counts)
+                    kept = kept | odd[rows]
+                    prefilter.skips += int(np.count_nonzero(~kept))
+                    part = _only(part, kept)
+            screened.append(part)
+        if always:
+            left = table.screened(_NO_SLOTS, always, moment)[1]
+            if len(left) < len(always) and odd is not None and not odd.any():
+                prefilter.skips += len(chunk) * (_slots_of(always) - _slots_of(left))
+                always = left
+        return screened, always
 
     def _decided_parts(
         self, parts: list[Part], chunk: Chunk, intake: Intake, always: Sequence[Always]
@@ -236,9 +289,8 @@ class HistoryMatching(HistoryChanges):
             joins = EventJoins(events[at], intake.history(part.first + row))
             of_row = slice(cuts[at], cuts[at + 1])
             kept[asked[of_row]] = table.holds(rests[of_row], joins)
-            table.decided += len(joins.truths)
-        gone = np.bincount(np.searchsorted(ends, np.flatnonzero(~kept), "right"), minlength=len(ends))
-        return part._replace(counts=part.counts - gone, slots=part.slots[kept])
+            table.note(joins)
+        return _only(part, kept)
 
     def _decided_rows(
         self, part: Part, chunk: Chunk, intake: Intake, table: JoinTable, always: Iterable[Always]
@@ -257,3 +309,13 @@ class HistoryMatching(HistoryChanges):
 
 def _as_it_is(part: Part) -> Part:
     return part
+
+
+def _only(part: Part, kept: Bools) -> Part:
+    """A part with only some of its slots."""
+    gone = np.searchsorted(np.cumsum(part.counts), np.flatnonzero(~kept), "right")
+    return part._replace(counts=part.counts - np.bincount(gone, minlength=len(part.counts)), slots=part.slots[kept])
+
+
+def _slots_of(always: Iterable[Always]) -> int:
+    return sum(len(each.slots) for each in always)

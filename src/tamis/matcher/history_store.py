@@ -8,26 +8,32 @@ here               the calls of a broker: events that are decided one after anot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.earlier.history import History
-from tamis.earlier.join_table import NO_REST, Always
+from tamis.earlier.join_table import JOINS_ONLY, NO_REST, Always
 from tamis.earlier.leaving import Time
+from tamis.earlier.phases import Phases
+from tamis.earlier.prefilter import State
 from tamis.earlier.retained import Place, RetainedContents
 from tamis.engine.top_k import keep_heaviest
 from tamis.errors import ReentryError
 from tamis.kernels.numbers import I32s
 from tamis.language.evaluate import evaluate_flat
 from tamis.language.event import FlatEvent, flatten, refuse_asked
+from tamis.language.expression import FALSE
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
 from tamis.matcher.engine_store import Contents, EngineStore
 from tamis.matcher.history_matching import HistoryMatching
-from tamis.matcher.ids import Ids
+from tamis.matcher.history_plan import ALONE, LOOKED_AT, join_plan, phases_of
+from tamis.matcher.ids import Id, Ids
 from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.options import checked_threads
+from tamis.matcher.plan import Plan
 
 _FEW_EVENTS = 64
 """Events that are matched faster one by one than as a batch."""
@@ -56,6 +62,7 @@ class HistoryStore(HistoryMatching):
         super().__init__(history, schema, limits)
         self.is_intact = True
         """Whether the last call of `decide` has changed nothing of what is retained."""
+        self._last_skipped = 0
 
     def decide(
         self,
@@ -125,7 +132,8 @@ class HistoryStore(HistoryMatching):
         events, ids = self._retained.begin(event), []
         if found is not None:
             table, weights = self._beside[found.ids]
-            slots = table.satisfied(found.slots, event, events, always if table is self._table else ())
+            slots, always = self._screened(found.slots, event, always, table)
+            slots = table.satisfied(slots, event, events, always)
             if k is not None:
                 _, slots = keep_heaviest(np.array([len(slots)]), slots, weights.view(), k)
             ids = found.ids.name(slots) if len(slots) else []
@@ -183,15 +191,49 @@ class HistoryStore(HistoryMatching):
         with self._turn:
             return self._retained.earlier(flat)
 
+    def plan(self, identifier: Id) -> Plan:
+        plan = super().plan(identifier)
+        table, slot = self._table, self.ids.slot(identifier)
+        parts = table.parts(np.array([slot], np.int32)).get(0)
+        if parts is None:
+            return plan
+        self._read_needs(np.array([slot], np.int32))
+        needs_joins = parts.rest is not None
+        if parts.rest == FALSE:
+            plan = replace(plan, clauses=(), note=ALONE)
+            parts = parts._replace(rest=None)
+        states: list[State] = []
+        with self._turn_if_free() as is_mine:
+            if is_mine and needs_joins:
+                states = [table.prefilter.state(number, self._retained) for number in table.need(slot)]
+        return replace(plan, history=join_plan(parts, states, self._phases()))
+
+    def _phases(self) -> Phases:
+        slots = self.ids.slots()[:LOOKED_AT].tolist()
+        expressions = [self.sources.expression(slot) for slot in slots]
+        asked = {dimension.attribute for dimension in self.dimensions} - {JOINS_ONLY}
+        counts = len(self), self.engine.counters.events
+        return phases_of(self._table, self._retained, expressions, *counts, asked, self.sample.entries)
+
+    def _skipped(self) -> int:
+        """How many subscriptions the pre-filter skips at present. While an event is matched: when it was last counted."""
+        with self._turn_if_free() as is_mine:
+            if is_mine:
+                self._last_skipped = self._table.skipped(self._retained)
+        return self._last_skipped
+
     def stats(self) -> dict[str, Any]:
-        """With `history`: the retained events, their keys, the distinct joins, how many joins were decided for all events, and
-        the events that were not retained because they lack the key or the time."""
+        """With `history`: the retained events, their keys, the distinct joins, how many joins were decided for all events, how
+        many subscriptions the pre-filter skips now and how often it has skipped one, and the events that were not retained
+        because they lack the key or the time."""
         table = self._table
         history = {
             "events": len(self._retained),
             "keys": self._retained.keys,
             "joins": table.joins(),
             "decided": table.decided,
+            "skipped": self._skipped(),
+            "skips": table.prefilter.skips,
             "left_out": self._retained.left_out,
         }
         return {**super().stats(), "history": history}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.earlier.block_summary import BLOCK
+from tamis.earlier.prefilter import FROM
 from tamis.earlier.shelf import FEW
 from tamis.engine.limits import USUAL_LIMITS, Limits
 
@@ -34,6 +35,8 @@ class StoreLimits(NamedTuple):
     """Earlier events of a block, which has a summary."""
     history_stretch: int = 32
     """Rows of a batch that are worth deciding their joins together."""
+    prefilter_from: int = FROM
+    """Distinct needs of subscriptions from which on the pre-filter skips those that no event can satisfy."""
 
 
 USUAL_STORE_LIMITS = StoreLimits()

@@ -12,6 +12,7 @@ from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.encoding.expressions.phrases import phrase
 from tamis.engine.layout.access_path import Access
 from tamis.engine.layout.plan import ALWAYS, CELLS, LOWER, PAIRS, POINTS, PRESENCE, UPPER
+from tamis.matcher.history_plan import JoinPlan
 from tamis.matcher.ids import Id
 
 _WAYS = {
@@ -84,6 +85,8 @@ class Plan:
     clauses: tuple[ClausePlan, ...]
     note: str | None = None
     """Why there are no clauses, if there are none."""
+    history: JoinPlan | None = None
+    """How joins with earlier events are decided, if there are some."""
 
     @property
     def cost(self) -> float | None:
@@ -91,10 +94,13 @@ class Plan:
         return sum(clause.cost for clause in self.clauses) if self.note is None else None
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "cost": self.cost}
+        plan = asdict(self) | {"cost": self.cost}
+        del plan["history"]
+        return plan if self.history is None else {**plan, "history": self.history.to_dict()}
 
     def __str__(self) -> str:
-        return self.note if self.note is not None else "\n".join(str(clause) for clause in self.clauses)
+        parts = [self.note] if self.note is not None else list(map(str, self.clauses))
+        return "\n".join(parts if self.history is None else [*parts, str(self.history)])
 
 
 WAITS = "not indexed yet: events find the latest subscriptions by a value, or look at them one by one"

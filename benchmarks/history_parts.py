@@ -1,0 +1,278 @@
+"""What each part of matching with earlier events brings: the join table, the order of phases, and the pre-filter.
+
+python -m benchmarks.history_parts [--quick] [--json FILE]
+
+Each part is measured with and without it, by turns in one process, in processor time of one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+import tamis
+from benchmarks.history import SETS, offers, seconds_of
+from benchmarks.timing import machine, versions
+from tamis.earlier.chunks import TableEvents
+from tamis.earlier.join_table import EventJoins, JoinTable, split
+from tamis.earlier.phases import Figures as Estimates
+from tamis.earlier.phases import attributes_left, estimated
+from tamis.earlier.prefilter import NEVER, PreFilter
+from tamis.earlier.retained import Retained
+from tamis.kernels.numbers import I32s
+from tamis.language.event import FlatEvent, flatten
+from tamis.matcher.limits import StoreLimits
+from tamis.matcher.matcher import matcher_over, new_store
+
+Figures = dict[str, Any]
+
+CLAIMS = {
+    "table": "4.2: each distinct join predicate is considered at most once",
+    "phases": "4.3.1: joins and constants cost about the same; statistics tell which phase should come first",
+    "prefilter": "4.3.2: fewer profiles are left to be matched, and parts of the indexes are not used",
+}
+"""What the paper says of each part. It has no measurements of them."""
+
+_RARE = "SELECT 1 FROM history h WHERE h.seller ="
+PREFILTERED: dict[str, Callable[[int], str]] = {
+    **{name: SETS[name] for name in ("beside constants", "EXISTS with a constant of its own")},
+    "a constant that few events have": lambda place: (
+        f"item = {place % 1_000} AND EXISTS ({_RARE} 'seller {place * 7 % 100_000}' AND h.price > price)"
+    ),
+    "a new value": lambda place: (
+        f"item = {place % 1_000} AND seller = 'seller {place % 10_000}' AND NOT EXISTS ({_RARE} seller)"
+    ),
+    "joins alone": SETS["joins alone"],
+    "joins alone, of few events": lambda place: (
+        f"EXISTS ({_RARE} 'seller {10_000 + place % 1_000}' AND h.price > price)"
+    ),
+}
+"""Subscriptions by their place."""
+
+
+class Sizes:
+    """How much is measured."""
+
+    def __init__(self, quick: bool) -> None:
+        self.subscriptions = 400 if quick else 100_000
+        self.retained = 300 if quick else 100_000
+        self.events = 20 if quick else 200
+        self.batch = 40 if quick else 2_000
+        self.turns = 2 if quick else 5
+
+
+class Shop(NamedTuple):
+    """Subscriptions, split, and retained events."""
+
+    table: JoinTable
+    constants: tamis.Matcher[int]
+    """The constant parts."""
+    retained: Retained
+    size: int
+
+
+def shop(name: str, sizes: Sizes) -> Shop:
+    parts = [split(tamis.parse(SETS[name](place))) for place in range(sizes.subscriptions)]
+    table, constants, retained = JoinTable(PreFilter(fewest=NEVER)), tamis.Matcher[int](), Retained(_history(sizes))
+    table.put(np.arange(len(parts), dtype=np.int32), dict(enumerate(parts)))
+    constants.add_many(range(len(parts)), [each.constant for each in parts])
+    with retained.taking(TableEvents(offers(1, sizes.retained))) as intake:
+        intake.retain_all()
+    constants.match_batch(offers(2, 1_000), threads=1)
+    constants.optimize()
+    return Shop(table, constants, retained, len(parts))
+
+
+def _history(sizes: Sizes) -> tamis.History:
+    return tamis.History(rows=sizes.retained)
+
+
+def by_turns(ways: dict[str, Callable[[int], object]], turns: int, events: int) -> dict[str, float]:
+    """The microseconds of an event in each way: the median of some turns. Each turn has other events."""
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(turns + 1):
+        for name in list(ways) if turn % 2 else reversed(list(ways)):
+            seconds = seconds_of(lambda work=ways[name], turn=turn: work(turn))  # type: ignore[misc]
+            if turn:
+                taken[name].append(1e6 * seconds / events)
+    return {name: median(each) for name, each in taken.items()}
+
+
+def flat_events(seed: int, sizes: Sizes) -> list[tuple[dict[str, Any], FlatEvent]]:
+    given = offers(seed, sizes.events).to_pylist()
+    return [(event, flatten(event)) for event in given]
+
+
+# -- the join table
+
+
+def join_table(name: str, sizes: Sizes) -> Figures:
+    """Each distinct join once for an event, beside once for each subscription. Only the joins are timed."""
+    table, constants, retained, _ = shop(name, sizes)
+    drawn: dict[int, list[tuple[FlatEvent, I32s]]] = {}
+    for turn in range(sizes.turns + 1):
+        events = flat_events(100 + turn, sizes)
+        drawn[turn] = [(flat, np.array(constants.match(event), np.int32)) for event, flat in events]
+
+    def shared(turn: int) -> list[int]:
+        return [len(table.satisfied(slots, flat, retained.begin(flat))) for flat, slots in drawn[turn]]
+
+    def alone(turn: int) -> list[int]:
+        found = []
+        for flat, slots in drawn[turn]:
+            rests = [table.rest(number) for number in table.numbers(slots).tolist()]
+            found.append(sum(EventJoins(flat, retained.begin(flat)).truth(rest) is True for rest in rests))
+        return found
+
+    assert shared(0) == alone(0)
+    candidates = np.mean([len(slots) for events in drawn.values() for _, slots in events])
+    taken = by_turns({"shared": shared, "alone": alone}, sizes.turns, sizes.events)
+    return {
+        "set": name,
+        "joins": table.joins(),
+        "candidates": float(candidates),
+        "shared_us": taken["shared"],
+        "alone_us": taken["alone"],
+        "ratio": taken["alone"] / taken["shared"],
+        "claim": CLAIMS["table"],
+    }
+
+
+# -- the order of phases
+
+
+def phases(name: str, sizes: Sizes) -> Figures:
+    """Constants first, as the matcher does it, beside joins first: all joins, then the engine, then what both have."""
+    table, constants, retained, count = shop(name, sizes)
+    numbers = table.numbers(np.arange(count, dtype=np.int32))
+    distinct = [int(each) for each in np.unique(numbers)]
+    drawn = {turn: flat_events(100 + turn, sizes) for turn in range(sizes.turns + 1)}
+    figures = {"left": 0, "events": 0, "held": 0}
+
+    def constants_first(turn: int) -> list[int]:
+        found = []
+        for event, flat in drawn[turn]:
+            slots = np.array(constants.match(event), np.int32)
+            found.append(len(table.satisfied(slots, flat, retained.begin(flat))))
+        return found
+
+    def joins_first(turn: int) -> list[int]:
+        found = []
+        for event, flat in drawn[turn]:
+            joins = EventJoins(flat, retained.begin(flat))
+            holds = np.zeros(max(distinct) + 1, np.bool_)
+            holds[distinct] = table.holds(distinct, joins)
+            slots = np.array(constants.match(event), np.int32)
+            found.append(int(np.count_nonzero(holds[numbers[slots]])))
+            figures["held"] += int(np.count_nonzero(holds))
+        return found
+
+    if len(distinct) > 5_000:
+        # Joins first would take minutes. Some of the joins are enough to say what one takes.
+        distinct = distinct[:: len(distinct) // 1_000]
+        numbers = np.where(np.isin(numbers, distinct), numbers, distinct[0])
+    share = len(distinct) / max(len(np.unique(table.numbers(np.arange(count, dtype=np.int32)))), 1)
+    before = table.decided
+    taken = by_turns({"constants": constants_first, "joins": joins_first}, sizes.turns, sizes.events)
+    events = sizes.events * (sizes.turns + 1)
+    left = (table.decided - before) / events
+    truth = figures["held"] / (events * len(distinct))
+    attributes = attributes_left(3, count, 3, truth)
+    estimate = estimated(Estimates(count, sizes.retained, 4, table.joins(), left, 3, attributes))
+    return {
+        "set": name,
+        "joins": table.joins(),
+        "joins_left": left,
+        "attributes": 3,
+        "attributes_left": attributes,
+        "constants_first_us": taken["constants"],
+        "joins_first_us": taken["joins"] / share if share < 1 else taken["joins"],
+        "joins_first_is_projected": share < 1,
+        "estimates": estimate._asdict(),
+        "order": estimate.order,
+        "claim": CLAIMS["phases"],
+    }
+
+
+# -- the pre-filter
+
+
+def prefilter(name: str, sizes: Sizes) -> Figures:
+    """Matchers with and without the pre-filter."""
+    texts = [PREFILTERED[name](place) for place in range(sizes.subscriptions)]
+    matchers = {
+        label: matcher_over(new_store(history=_history(sizes), limits=StoreLimits(prefilter_from=fewest)))
+        for label, fewest in (("off", NEVER), ("on", 0))
+    }
+    figures: Figures = {"set": name}
+    for label, matcher in matchers.items():
+        figures[f"add_{label}_s"] = seconds_of(lambda matcher=matcher: matcher.add_many(range(len(texts)), texts))  # type: ignore[misc]
+        matcher.match_batch(offers(1, sizes.retained), threads=1)
+        matcher.optimize()
+    batches: dict[int, pa.Table] = {turn: offers(100 + turn, sizes.batch) for turn in range(sizes.turns + 1)}
+    singles = {turn: offers(200 + turn, sizes.events).to_pylist() for turn in range(sizes.turns + 1)}
+
+    def batch(matcher: tamis.Matcher[int]) -> Callable[[int], object]:
+        return lambda turn: matcher.match_batch(batches[turn], threads=1)
+
+    def single(matcher: tamis.Matcher[int]) -> Callable[[int], object]:
+        return lambda turn: [matcher.match(event) for event in singles[turn]]
+
+    before = {label: matcher.stats()["history"] for label, matcher in matchers.items()}
+    for way, make, count in (("batch", batch, sizes.batch), ("single", single, sizes.events)):
+        taken = by_turns({label: make(matcher) for label, matcher in matchers.items()}, sizes.turns, count)
+        figures |= {f"{way}_{label}_us": each for label, each in taken.items()}
+        figures[f"{way}_ratio"] = taken["off"] / taken["on"]
+    after = {label: matcher.stats()["history"] for label, matcher in matchers.items()}
+    events = (sizes.turns + 1) * (sizes.batch + sizes.events)
+    figures["skipped"] = after["on"]["skipped"]
+    figures["skips"] = (after["on"]["skips"] - before["on"]["skips"]) / events
+    for label in matchers:
+        figures[f"decided_{label}"] = (after[label]["decided"] - before[label]["decided"]) / events
+    return figures | {"claim": CLAIMS["prefilter"]}
+
+
+def measure(quick: bool) -> Figures:
+    """All figures. Each part is printed as soon as it is measured."""
+    sizes = Sizes(quick)
+    figures: Figures = {
+        "benchmark": "history_parts",
+        "machine": machine(),
+        "versions": versions(),
+        "tamis": tamis.__version__,
+        "sizes": {"subscriptions": sizes.subscriptions, "retained": sizes.retained, "batch": sizes.batch},
+    }
+    beside = ("beside constants", "EXISTS with a constant of its own")
+    parts: dict[str, Callable[[], list[Figures]]] = {
+        "table": lambda: [join_table(name, sizes) for name in beside],
+        "phases": lambda: [phases(name, sizes) for name in beside],
+        "prefilter": lambda: [prefilter(name, sizes) for name in PREFILTERED],
+    }
+    for part, work in parts.items():
+        figures[part] = work()
+        for each in figures[part]:
+            sys.stdout.write(f"{part}: {json.dumps(each)}\n")
+            sys.stdout.flush()
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="little data, to try the benchmark")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    given = parser.parse_args()
+    figures = measure(given.quick)
+    if given.json is not None:
+        given.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
