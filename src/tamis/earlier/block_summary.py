@@ -10,14 +10,14 @@ keys in order. Events that left early are not `alive`; blocks are summarized aga
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tamis.earlier.key_ranges import SPACES
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import brief_kernel, inlined
-from tamis.kernels.numbers import I64, I64s, U8s
+from tamis.kernels.numbers import I64, I8s, I64s, U8s
 from tamis.kernels.sorting import first_at_least
 
 BLOCK = 1024
@@ -32,7 +32,7 @@ SUMMARY = SPACES * _OF_SPACE
 class Line(NamedTuple):
     """Events in order of arrival: those from position `first` to `end`, without `end`."""
 
-    spaces: Any
+    spaces: I8s
     keys: I64s
     alive: U8s
     """Whether each event is there. An array of no length says that all are."""

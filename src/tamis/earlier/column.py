@@ -41,7 +41,7 @@ from tamis.encoding.dimensions.keys import INT_BEYOND, INT_EXACT, KEY_MAX, code_
 from tamis.encoding.dimensions.labels import Labels
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import brief_kernel
-from tamis.kernels.numbers import Bools, I64s
+from tamis.kernels.numbers import Bools, I8s, I64s
 from tamis.language.event import Value
 from tamis.language.values import Interval, Kind, from_microseconds, to_microseconds
 
@@ -169,7 +169,7 @@ class Column:
         return len(self._spaces)
 
     @property
-    def spaces(self) -> Any:
+    def spaces(self) -> I8s:
         return self._spaces.view()
 
     @property
@@ -201,13 +201,13 @@ class Column:
             self._put_mixed(values, numbers, spaces, keys)
         self.seen[spaces] = True
 
-    def _put_numbers(self, values: Sequence[float], spaces: Any, keys: I64s) -> None:
+    def _put_numbers(self, values: Sequence[float], spaces: I8s, keys: I64s) -> None:
         spaces[:] = NUMBER
         if not double_keys(np.array(values, np.float64).view(np.int64), keys):
             for place, value in enumerate(values):
                 spaces[place], keys[place] = number_key(value)
 
-    def _put_mixed(self, values: Sequence[Given], numbers: I64s, spaces: Any, keys: I64s) -> None:
+    def _put_mixed(self, values: Sequence[Given], numbers: I64s, spaces: I8s, keys: I64s) -> None:
         texts, places = [], []
         for place, given in enumerate(values):
             value = given
@@ -249,7 +249,7 @@ class Column:
             self._put_several(columns, numbers, spaces, keys)
         self.seen[spaces] = True
 
-    def _put_several(self, columns: Sequence[ArrowColumn], numbers: I64s, spaces: Any, keys: I64s) -> None:
+    def _put_several(self, columns: Sequence[ArrowColumn], numbers: I64s, spaces: I8s, keys: I64s) -> None:
         """Note the rows with several values."""
         times = np.bincount(np.concatenate([column.rows for column in columns]), minlength=len(numbers))
         several: dict[int, tuple[Value, ...]] = dict.fromkeys(np.flatnonzero(times > 1).tolist(), ())

@@ -10,19 +10,19 @@ events that leave in order of arrival. The table forgets keys when it is made ag
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tamis.earlier.column import Column
 from tamis.earlier.key_ranges import MISSING, ODD
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.hashing import spread_pair
 from tamis.kernels.kernel import brief_kernel, inlined
-from tamis.kernels.numbers import I64, U64, I64s
+from tamis.kernels.numbers import I64, U64, I8s, I64s
 
 NOBODY = -1
 _SMALLEST = 64
-_FACTOR = U64(0x9E3779B97F4A7C15)
 
 
 class _Table(NamedTuple):
@@ -34,21 +34,18 @@ class _Table(NamedTuple):
 
 
 @inlined
-def _slot(table: _Table, space: int, key: int) -> int:
-    """The slot of a key, or the empty slot where it would be."""
+def _place(table: _Table, space: int, key: int) -> int:
+    """The place of a key, or the empty place where it would be."""
     mask = len(table.keys) - 1
-    # Keys of small numbers differ in their highest bits only, so these are mixed in before and after.
-    mixed = U64(key + space)
-    mixed = (mixed ^ (mixed >> U64(32))) * _FACTOR
-    slot: int = I64(mixed ^ (mixed >> U64(32))) & mask
-    while table.spaces[slot] != MISSING and (table.keys[slot] != key or table.spaces[slot] != space):
-        slot = (slot + 1) & mask
-    return slot
+    place: int = I64(spread_pair(I64(space), I64(key)) & U64(mask))
+    while table.spaces[place] != MISSING and (table.keys[place] != key or table.spaces[place] != space):
+        place = (place + 1) & mask
+    return place
 
 
 @brief_kernel
-def enter(table: _Table, before: I64s, spaces: Any, keys: I64s, start: int, end: int, used: int) -> tuple[int, int]:
-    """Enter the events between two positions; returns the next position and the used slots. Stops when half of them are used."""
+def enter(table: _Table, before: I64s, spaces: I8s, keys: I64s, start: int, end: int, used: int) -> tuple[int, int]:
+    """Enter the events between two positions; returns the next position and the used places. Stops when half of them are used."""
     for position in range(start, end):
         space = I64(spaces[position])
         before[position] = NOBODY
@@ -56,20 +53,20 @@ def enter(table: _Table, before: I64s, spaces: Any, keys: I64s, start: int, end:
             continue
         if 2 * used >= len(table.keys):
             return position, used
-        slot = _slot(table, space, keys[position])
-        if table.spaces[slot] == MISSING:
-            table.spaces[slot], table.keys[slot] = space, keys[position]
+        place = _place(table, space, keys[position])
+        if table.spaces[place] == MISSING:
+            table.spaces[place], table.keys[place] = space, keys[position]
             used += 1
         else:
-            before[position] = table.latest[slot]
-        table.latest[slot] = position
+            before[position] = table.latest[place]
+        table.latest[place] = position
     return end, used
 
 
 @brief_kernel
 def latest_of(table: _Table, before: I64s, space: int, key: int, end: int) -> int:
-    slot = _slot(table, space, key)
-    position = table.latest[slot] if table.spaces[slot] != MISSING else NOBODY
+    place = _place(table, space, key)
+    position = table.latest[place] if table.spaces[place] != MISSING else NOBODY
     while position >= end:
         position = before[position]
     return position
@@ -112,8 +109,8 @@ def walk(before: I64s, heads: I64s, firsts: I64s, positions: I64s, owners: I64s)
 @brief_kernel
 def walk_back(table: _Table, before: I64s, space: int, key: int, first: int, end: int, found: I64s) -> int:
     """Write the positions of a chain between two positions; returns how many, or one more than there is room for."""
-    slot = _slot(table, space, key)
-    position = table.latest[slot] if table.spaces[slot] != MISSING else NOBODY
+    place = _place(table, space, key)
+    position = table.latest[place] if table.spaces[place] != MISSING else NOBODY
     count = 0
     while position >= first and count <= len(found):
         if position < end:
@@ -149,8 +146,8 @@ class KeyChains:
         self._before = GrowingArray(np.int64)
         self._forget(0, _SMALLEST)
 
-    def _forget(self, first: int, slots: int) -> None:
-        self._table = _Table(np.zeros(slots, np.int64), np.zeros(slots, np.int64), np.zeros(slots, np.int64))
+    def _forget(self, first: int, places: int) -> None:
+        self._table = _Table(np.zeros(places, np.int64), np.zeros(places, np.int64), np.zeros(places, np.int64))
         self._used, self._done = 0, first
 
     def follow(self, end: int) -> I64s:
@@ -173,11 +170,11 @@ class KeyChains:
     def _grow(self, first: int) -> None:
         """Make the table again, for the living events alone, with room for as many again."""
         latest = self._table.latest[(self._table.spaces != MISSING) & (self._table.latest >= first)]
-        slots = _SMALLEST
-        while slots < 4 * (len(latest) + 1):
-            slots *= 2
+        places = _SMALLEST
+        while places < 4 * (len(latest) + 1):
+            places *= 2
         done = self._done
-        self._forget(first, slots)
+        self._forget(first, places)
         nobody, keys = np.empty(len(latest), np.int64), self.column.keys[latest]
         _, self._used = enter(self._table, nobody, self.column.spaces[latest], keys, 0, len(latest), 0)
         taken = self._table.spaces != MISSING
@@ -205,7 +202,7 @@ class KeyChains:
         return walked(self.before, head, firsts, count)[0]
 
     def few(self, space: int, key: int, first: int, end: int, most: int) -> I64s | None:
-        """The same, if there are at most so many."""
+        """The same, if there are at most `most` events."""
         found = np.empty(most, np.int64)
         count = walk_back(self._table, self.before, space, key, first, end, found)
         return found[:count] if count <= most else None

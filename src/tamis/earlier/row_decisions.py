@@ -30,7 +30,7 @@ from tamis.earlier.decisions import conditions_of
 from tamis.earlier.key_chains import NOBODY, lengths, walked
 from tamis.earlier.key_ranges import BOOLEAN, LARGE, MISSING, NUMBER, ODD, SPACES, TEXT, TIME
 from tamis.earlier.shelf import Window
-from tamis.kernels.numbers import Bools, I64s
+from tamis.kernels.numbers import Bools, I8s, I64s
 from tamis.language.evaluate import Truth
 from tamis.language.expression import And, Constant, Expression, Not, Or, TruthTest
 from tamis.language.joins import Exists, Join, Quantified
@@ -53,7 +53,7 @@ _AT_ONCE = 1 << 18
 class _Own(NamedTuple):
     """The values of the rows themselves."""
 
-    spaces: Any
+    spaces: I8s
     keys: I64s
 
 
