@@ -186,7 +186,7 @@ class AttributeIndex:
         return np.concatenate(found) if found else _NOTHING
 
     def few(self, wanted: Wanted, most: int) -> I64s | None:
-        """`candidates` for a single key, if there are chains and at most so many events have the key."""
+        """`candidates` for a single key, if there are chains and at most `most` events have the key."""
         if self._chains is None or self.counts[ODD]:
             return None
         found: I64s | None = None

@@ -1,7 +1,7 @@
 """The truth of joins for one event and its history.
 
 A quantifier with one comparison is answered by an index. EXISTS with several comparisons begins with the index that finds the
-fewest events, and holds the others against the columns of these events. The reference evaluator decides what is left: odd events,
+fewest events, and checks the others in the columns of these events. The reference evaluator decides what is left: odd events,
 and conditions that are no ranges, such as LIKE.
 
 Measured alternative: a document vector (a bitmap of pyroaring) for each comparison, then AND. See `benchmarks.history`.

@@ -5,7 +5,7 @@ that numbers have two spaces, since 64 bits do not distinguish all of them:
 
     NUMBER    doubles below 2**53 and from 2**63 on in magnitude, and the integers among them: the code of the double
     LARGE     integers from 2**53 up to 2**63 in magnitude, and the doubles among them, which are integers: themselves
-    TEXT      strings: a code, or a label in the order of strings, see `columns`
+    TEXT      strings: a code, or a label in the order of strings, see `column`
     TIME      microseconds
     BOOLEAN   0 and 1
 
