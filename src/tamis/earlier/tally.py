@@ -19,7 +19,7 @@ them are ever asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from tamis.earlier.key_ranges import MISSING, ODD, SPACES, SPACES_OF, TEXT, KeyR
 from tamis.earlier.needs import Constraint, Need
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import brief_kernel, inlined
-from tamis.kernels.numbers import Bools, I32s, I64s
+from tamis.kernels.numbers import Bools, I8s, I32s, I64s
 from tamis.language.value_set import EVERYTHING, Span, ValueSet, complement
 from tamis.language.values import Kind
 
@@ -79,7 +79,7 @@ class Rows(NamedTuple):
 
 
 @brief_kernel
-def count(cells: Cells, counts: Counts, attribute: int, spaces: Any, keys: I64s, positions: I64s, step: int) -> None:
+def count(cells: Cells, counts: Counts, attribute: int, spaces: I8s, keys: I64s, positions: I64s, step: int) -> None:
     """Add a step to the cells of some events."""
     for position in positions:
         place = attribute * SPACES + spaces[position]
