@@ -52,7 +52,7 @@ def test_events_that_are_alike_are_kept_by_attribute() -> None:
             of_packed, of_listed = Column(name), Column(name)
             chunk.fill(of_packed, np.arange(100))
             ListedEvents(given).fill(of_listed, np.arange(100))
-            assert of_packed.spaces.tolist() == of_listed.spaces.tolist()
+            assert of_packed.domains.tolist() == of_listed.domains.tolist()
             assert of_packed.keys.tolist() == of_listed.keys.tolist()
 
 
@@ -124,7 +124,7 @@ def test_events_leave_and_the_log_is_written_again() -> None:
             wanted.append([living[number][name] for number in sorted(living)], numbers)
             if name == "c":
                 assert column.keys[positions].tolist() == wanted.keys.tolist()
-            assert column.spaces[positions].tolist() == wanted.spaces.tolist()
+            assert column.domains[positions].tolist() == wanted.domains.tolist()
     assert len(log) < 2 * len(living) + 3000
 
 
@@ -140,13 +140,13 @@ def test_chains_lead_from_an_event_to_those_with_its_key() -> None:
         chains.floor = first
         chains.follow(len(values))
         place = draw.randrange(len(values))
-        space, key = int(column.spaces[place]), int(column.keys[place])
+        domain, key = int(column.domains[place]), int(column.keys[place])
         if values[place] is None:
             continue
         same = [
             at for at in range(first, end) if type(values[at]) is type(values[place]) and values[at] == values[place]
         ]
-        assert chains.positions(space, key, first, end).tolist() == same[::-1], step
-        assert chains.length(space, key, first, end, 3) == min(len(same), 3)
-        few = chains.few(space, key, first, end, 5)
+        assert chains.positions(domain, key, first, end).tolist() == same[::-1], step
+        assert chains.length(domain, key, first, end, 3) == min(len(same), 3)
+        few = chains.few(domain, key, first, end, 5)
         assert (None if few is None else few.tolist()) == (same[::-1] if len(same) <= 5 else None)

@@ -5,7 +5,7 @@ Read in this order:
     broker              `Broker`: publishing and reading         answers         what it hands out: receipts, notes, subscriptions
     subscription_calls  its calls that change subscriptions      storage_calls   its calls for retention, backup, compaction
     delivery_calls      its calls for streams of batches         arguments       arguments, checked
-    listing_calls       its calls for pages of long lists
+    listing_calls       its calls for pages of long lists        answer_json     what it hands out, as JSON objects
     session             what all calls share: folder and lock    delivering      events that were matched on Spark
     tables              the truth, in SQLite                     folder          the files, and the lock of the writer
     state               what is kept in memory                   schedule        when subscriptions begin and end

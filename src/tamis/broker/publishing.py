@@ -266,7 +266,8 @@ class _Batch:
         self._keys: dict[str, Published] = {}
         self._names: list[Any] = []
         self._counts: list[int] = []
-        self._valid: list[tuple[int, Any, int]] = []
+        self._valid: list[tuple[int, Any, FlatEvent | None, int]] = []
+        """Numbers of valid events, the events, their normal form if it is known, and their ends."""
         self.published: list[list[Published]] = []
 
     def add(self, offer: Offer) -> None:
@@ -339,7 +340,8 @@ class _Batch:
         self._names.append(found)
         self._counts.append(len(found))
         if valid_until is not None and valid_until > self._now:
-            self._valid.append((sequence, offer.events[place], valid_until))
+            flat = offer.flat[place] if offer.flat else None
+            self._valid.append((sequence, offer.events[place], flat, valid_until))
         published = Published(sequence, found)
         if key := offer.keys[place]:
             self._keys[key] = published
@@ -380,8 +382,8 @@ class _Batch:
             names = np.concatenate([np.asarray(each, np.int32) for each in self._names])
         moments = np.full(len(self._rows), self._now)
         self._state.tell_events(self._rows[0][0], self._counts, names, moments)
-        for sequence, event, valid_until in self._valid:
-            self._state.add_valid(sequence, event, valid_until)
+        for sequence, event, flat, valid_until in self._valid:
+            self._state.add_valid(sequence, event, flat, valid_until)
 
 
 def stored_receipt(state: State, sequence: int) -> Published:

@@ -166,7 +166,8 @@ class SubscriptionCalls(Session):
     def changes(self, after: int = 0, *, limit: int | None = None) -> Iterator[Change]:
         """The subscriptions that have changed after a number, each with its last change, in order of the changes.
 
-        `tamis.spark.update_stream` takes rows with these fields as columns. With `limit`, only so many changes are looked up.
+        `tamis.spark.update_stream` takes rows with these fields as columns. `limit` is the
+        most changes that are looked up.
         """
         number = plain_number(after, "after")
         most = -1 if limit is None else plain_number(limit, "limit")

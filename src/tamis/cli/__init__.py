@@ -20,7 +20,7 @@ Events:
     parquet_rows        rows of a Parquet file, some at a time
 
 The broker:
-    broker_folder       a folder is opened, or its lock awaited      broker_records       notes and receipts as JSON lines
+    broker_folder       a folder is opened, or its lock awaited      json_output          notes and receipts as JSON lines
     wanted_files        subscriptions of a file for a broker         wanted_load          from there into the broker
     publish_run         one pass over events                         following            blocks of records, and waiting for more
     moment_text         moments as text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from tamis.cli.broker_folder import reading
-from tamis.cli.broker_records import change_record, write_records
 from tamis.cli.following import blocks
+from tamis.cli.json_output import write_objects
 
 
 @click.command()
@@ -28,9 +28,11 @@ def changes(folder: str, after: int, follow: bool, limit: int | None) -> None:
       tamis changes alerts
       tamis changes alerts --after 4711 --follow
     """
+    from tamis.broker.answer_json import change_json
+
     with reading(folder) as broker:
         found = blocks(
             lambda after: broker.changes(after or 0), lambda change: change.number, after, follow=follow, limit=limit
         )
         for block in found:
-            write_records(map(change_record, block))
+            write_objects(map(change_json, block))

@@ -6,14 +6,15 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.cli.broker_records import Record, receipt_record, write_records
 from tamis.cli.diagnostics import Diagnostics, counted
 from tamis.cli.event_files import Batch, EventFiles
+from tamis.cli.json_output import write_objects
 from tamis.errors import EventError, FileError, QueueFullError, TableError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from tamis.broker.answer_json import JsonObject
     from tamis.broker.answers import Receipt
     from tamis.broker.broker import Broker
     from tamis.language.schema import Schema
@@ -95,7 +96,7 @@ class PublishRun:
         else:
             self._events += len(batch)
             self._matches += sum(len(receipt.matches) for receipt in receipts)
-            write_records(self._records(batch, receipts))
+            write_objects(self._told(batch, receipts))
 
     def _receipts(self, batch: Batch) -> Sequence[Receipt]:
         options = self._options
@@ -104,10 +105,12 @@ class PublishRun:
         keys = list(map(str, batch.ids.to_pylist())) if options.has_keys else None
         return self._broker.publish_many(batch.events, valid_until=options.valid_until, keys=keys, k=options.k)
 
-    def _records(self, batch: Batch, receipts: Sequence[Receipt]) -> Iterator[Record]:
+    def _told(self, batch: Batch, receipts: Sequence[Receipt]) -> Iterator[JsonObject]:
+        from tamis.broker.answer_json import receipt_json
+
         file = {"file": batch.file} if self._files.several else {}
         for line, receipt in zip(batch.lines, receipts, strict=True):
-            yield {**file, "line": line, **receipt_record(receipt, with_matches=self._options.with_matches)}
+            yield {**file, "line": line, **receipt_json(receipt, with_matches=self._options.with_matches)}
 
 
 def _check_kinds(events: Any, schema: Schema) -> None:

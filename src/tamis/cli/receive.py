@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from tamis.cli.broker_folder import reading
-from tamis.cli.broker_records import note_record, write_records
 from tamis.cli.following import blocks
+from tamis.cli.json_output import write_objects
 from tamis.errors import BrokerError, RetentionError
 
 
@@ -37,6 +37,8 @@ def receive(folder: str, subscriber: str, after: int | None, follow: bool, ack: 
       tamis receive alerts ann --limit 100 --ack | ./mail
       tamis receive alerts ann --after 0 --follow
     """
+    from tamis.broker.answer_json import note_json
+
     with reading(folder) as broker:
         found = blocks(
             lambda after: broker.notifications(subscriber, after),
@@ -47,7 +49,7 @@ def receive(folder: str, subscriber: str, after: int | None, follow: bool, ack: 
         )
         try:
             for notes in found:
-                write_records(map(note_record, notes))
+                write_objects(map(note_json, notes))
                 if ack:
                     broker.acknowledge(subscriber, notes[-1].sequence)
         except RetentionError as error:

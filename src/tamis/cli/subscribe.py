@@ -12,11 +12,11 @@ import click
 
 from tamis.cli import wanted_files
 from tamis.cli.broker_folder import reading, wait_option, writing
-from tamis.cli.broker_records import subscription_record, write_records
 from tamis.cli.diagnostics import Diagnostics, OnError, counted
 from tamis.cli.error_file import open_errors
 from tamis.cli.exit_status import FAILED, SKIPPED
 from tamis.cli.history_options import NO_HISTORY, history_options
+from tamis.cli.json_output import write_objects
 from tamis.cli.json_text import JsonError, read_json
 from tamis.cli.moment_text import moment_of, moment_option
 from tamis.cli.options import errors_option, on_error_option, quiet_option
@@ -191,13 +191,15 @@ def _expression(text: str) -> Any:
 
 
 def _list(folder: str, subscriber: str | None = None, name: str | None = None) -> None:
+    from tamis.broker.answer_json import subscription_json
+
     with reading(folder) as broker:
         found: Iterable[StandingSubscription] = broker.subscriptions(subscriber)
         if name is not None:
             found = [each for each in found if each.name == name]
             if not found:
                 raise UnknownIdError((subscriber, name))
-        write_records(map(subscription_record, found))
+        write_objects(map(subscription_json, found))
 
 
 def _subscribe_file(

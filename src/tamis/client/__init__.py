@@ -4,7 +4,7 @@ One description of all calls serves both clients. A call is a generator: it yiel
 caller wants. It does no input or output itself. A client only sends what comes out of it.
 
     exchange            requests, replies, and when they are repeated   problems       problem documents as errors of Tamis
-    writing             arguments as paths, queries and bodies          records        answers as what a broker hands out
+    writing             arguments as paths, queries and bodies          answers        JSON objects as what a broker hands out
     subscription_steps  the steps of calls that change subscriptions    note_steps     those of reading and acknowledging notes
     publish_steps       those of publishing                             event_lines    events as lines
     steps               those of all calls                              following      notes as they come

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from tamis.broker import Note
+from tamis.client.answers import note_of
 from tamis.client.exchange import Failure, Reply, Request, failed, wait_after
 from tamis.client.problems import error_in
-from tamis.client.records import note_of
 from tamis.client.writing import path_of, query_of
 
 SILENCE = 45.0

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from tamis.broker import Note
 from tamis.broker.arguments import plain_number
+from tamis.client.answers import note_of
 from tamis.client.exchange import Steps
-from tamis.client.records import note_of
 from tamis.client.subscription_steps import PAGE, StepMaker
 from tamis.client.writing import JSON, body_of, known_name, path_of, query_of
 

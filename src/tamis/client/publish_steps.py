@@ -7,9 +7,9 @@ from typing import Any
 from tamis.broker import Receipt
 from tamis.broker.arguments import plain_key
 from tamis.broker.event_text import event_text
+from tamis.client.answers import receipt_of
 from tamis.client.event_lines import Block, blocks_of
 from tamis.client.exchange import Steps
-from tamis.client.records import receipt_of
 from tamis.client.subscription_steps import StepMaker
 from tamis.client.writing import JSON, NDJSON, chunks, moment_text, path_of, query_of
 from tamis.matcher.options import plain_limit

@@ -9,10 +9,10 @@ from typing import Any
 from tamis.broker import Change, StoredEvent
 from tamis.broker.arguments import check_storable, plain_number
 from tamis.broker.subscribing import NotGiven
+from tamis.client.answers import change_of, event_of, report_of, stored_event_of
 from tamis.client.exchange import Steps
 from tamis.client.note_steps import NoteSteps
 from tamis.client.publish_steps import PublishSteps
-from tamis.client.records import change_of, event_of, report_of, stored_event_of
 from tamis.client.subscription_steps import PAGE, SubscriptionSteps
 from tamis.client.writing import expression_text, path_of, query_of
 from tamis.language.event import flatten

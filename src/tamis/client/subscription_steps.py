@@ -11,8 +11,8 @@ from tamis.broker.listing_calls import MOST, Numbered
 from tamis.broker.subscribing import checked_name
 from tamis.broker.subscription_calls import words_of
 from tamis.broker.table_rows import row_events
+from tamis.client.answers import numbered_of, subscriber_of, subscription_of
 from tamis.client.exchange import Reply, Request, Steps, exchange
-from tamis.client.records import numbered_of, subscriber_of, subscription_of
 from tamis.client.writing import (
     JSON,
     NDJSON,

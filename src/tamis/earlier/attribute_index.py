@@ -26,7 +26,7 @@ from tamis.earlier.block_summary import (
 )
 from tamis.earlier.column import Column
 from tamis.earlier.key_chains import KeyChains
-from tamis.earlier.key_ranges import MISSING, ODD, SPACES, KeyRange, outside
+from tamis.earlier.key_ranges import DOMAINS, MISSING, ODD, KeyRange, outside
 from tamis.kernels.numbers import Bools, I64s
 from tamis.language.evaluate import Truth, conjunction, disjunction
 from tamis.language.operators import Quantifier
@@ -34,11 +34,11 @@ from tamis.language.operators import Quantifier
 _NOTHING = np.zeros(0, np.int64)
 _ALL_OF_THEM = 2**62
 _MANY = 1024
-_OF_SPACES = range(1, ODD)
-"""The spaces whose values have keys."""
+_OF_DOMAINS = range(1, ODD)
+"""The domains whose values have keys."""
 
 Wanted = dict[int, list[KeyRange]]
-"""The keys that satisfy a comparison, by space. Values of a space that is not there cannot be compared."""
+"""The keys that satisfy a comparison, by domain. Values of a domain that is not there cannot be compared."""
 
 
 class AttributeIndex:
@@ -58,7 +58,7 @@ class AttributeIndex:
         self._chains: KeyChains | None = None
         """Look-ups of single keys, if events leave in order of arrival."""
         self.counts: list[int] = []
-        """The number of events of each space."""
+        """The number of events of each domain."""
 
     def forget(self) -> None:
         """Forget all blocks, since positions changed."""
@@ -83,12 +83,12 @@ class AttributeIndex:
         numbers = self._summary.tolist()
         self.counts = numbers[::3]
         self._present = [
-            (space, numbers[3 * space + 1], numbers[3 * space + 2]) for space in _OF_SPACES if self.counts[space]
+            (domain, numbers[3 * domain + 1], numbers[3 * domain + 2]) for domain in _OF_DOMAINS if self.counts[domain]
         ]
 
-    def summary(self, space: int) -> tuple[int, int, int]:
-        """The number of events of a space, their lowest and their highest key."""
-        return summary_at(self._summary, space)
+    def summary(self, domain: int) -> tuple[int, int, int]:
+        """The number of events of a domain, their lowest and their highest key."""
+        return summary_at(self._summary, domain)
 
     def _summarize(self, blocks: int) -> None:
         """Summarize new blocks, and those that an event left early."""
@@ -121,39 +121,39 @@ class AttributeIndex:
             self._by.places[part] = (order + (np.arange(start, self._blocks) * size)[:, None]).ravel()
         self._ordered = self._blocks
 
-    def _find(self, space: int, lo: int, hi: int, most: int, found: I64s) -> int:
+    def _find(self, domain: int, lo: int, hi: int, most: int, found: I64s) -> int:
         self._order()
-        return int(find(self._line, self._size, self._blocks, self._by, space, lo, hi, most, found))
+        return int(find(self._line, self._size, self._blocks, self._by, domain, lo, hi, most, found))
 
-    def has(self, space: int, lo: int, hi: int) -> bool:
-        """Whether some event of a space has a key between two keys, or one of them."""
+    def has(self, domain: int, lo: int, hi: int) -> bool:
+        """Whether some event of a domain has a key between two keys, or one of them."""
         for present, low, high in self._present:
-            if present == space:
+            if present == domain:
                 if high < lo or low > hi or lo > hi:
                     return False
                 if lo <= low or high <= hi:
                     return True
                 if lo == hi and self._chains is not None:
                     self._chains.follow(self._line.end)
-                    return self._chains.latest(space, lo, self._line.end) >= self._line.first
-                return self._find(space, lo, hi, 1, _NOTHING) > 0
+                    return self._chains.latest(domain, lo, self._line.end) >= self._line.first
+                return self._find(domain, lo, hi, 1, _NOTHING) > 0
         return False
 
     def truth(self, quantifier: Quantifier, wanted: Wanted, *, negated: bool) -> Truth:
         """The truth of a comparison with all events that are not odd. `negated`: it holds for keys that are not wanted."""
         yes = no = False
         unknown = self.counts[MISSING] > 0
-        for space, low, high in self._present:
-            ranges = wanted.get(space)
+        for domain, low, high in self._present:
+            ranges = wanted.get(domain)
             if ranges is None:
                 unknown = True
             elif len(ranges) == 1:
                 [(lo, hi)] = ranges
-                yes = yes or self.has(space, lo, hi)
+                yes = yes or self.has(domain, lo, hi)
                 no = no or low < lo or high > hi or lo > hi
             else:
-                yes = yes or any(self.has(space, *each) for each in ranges)
-                no = no or any(self.has(space, *each) for each in outside(ranges))
+                yes = yes or any(self.has(domain, *each) for each in ranges)
+                no = no or any(self.has(domain, *each) for each in outside(ranges))
         if negated:
             yes, no = no, yes
         truths = [truth for truth, there in ((True, yes), (False, no), (None, unknown)) if there]
@@ -162,41 +162,44 @@ class AttributeIndex:
     def count(self, wanted: Wanted) -> int:
         """About how many events `candidates` gives. More than a thousand with one key count as a thousand."""
         return self.counts[ODD] + sum(
-            self._count(space, lo, hi) for space, _, _ in self._present for lo, hi in wanted.get(space, ()) if lo <= hi
+            self._count(domain, lo, hi)
+            for domain, _, _ in self._present
+            for lo, hi in wanted.get(domain, ())
+            if lo <= hi
         )
 
-    def _count(self, space: int, lo: int, hi: int) -> int:
+    def _count(self, domain: int, lo: int, hi: int) -> int:
         if lo == hi and self._chains is not None:
             self._chains.follow(self._line.end)
-            return self._chains.length(space, lo, self._line.first, self._line.end, _MANY)
-        return self._find(space, lo, hi, _ALL_OF_THEM, _NOTHING)
+            return self._chains.length(domain, lo, self._line.first, self._line.end, _MANY)
+        return self._find(domain, lo, hi, _ALL_OF_THEM, _NOTHING)
 
     def candidates(self, wanted: Wanted) -> I64s:
         """The positions of the events with a value in the ranges, and of odd events. A position may come twice."""
         found = [self.odd()] if self.counts[ODD] else []
-        for space, _, _ in self._present:
-            for lo, hi in wanted.get(space, ()):
+        for domain, _, _ in self._present:
+            for lo, hi in wanted.get(domain, ()):
                 if lo == hi and self._chains is not None:
                     self._chains.follow(self._line.end)
-                    found.append(self._chains.positions(space, lo, self._line.first, self._line.end))
+                    found.append(self._chains.positions(domain, lo, self._line.first, self._line.end))
                 elif lo <= hi:
-                    positions = np.empty(self._find(space, lo, hi, _ALL_OF_THEM, _NOTHING), np.int64)
-                    self._find(space, lo, hi, _ALL_OF_THEM, positions)
+                    positions = np.empty(self._find(domain, lo, hi, _ALL_OF_THEM, _NOTHING), np.int64)
+                    self._find(domain, lo, hi, _ALL_OF_THEM, positions)
                     found.append(positions)
         return np.concatenate(found) if found else _NOTHING
 
     def few(self, wanted: Wanted, most: int) -> I64s | None:
-        """`candidates` for a single key, if there are chains and at most so many events have the key."""
+        """`candidates` for a single key, if there are chains and at most `most` events have the key."""
         if self._chains is None or self.counts[ODD]:
             return None
         found: I64s | None = None
-        for space, low, high in self._present:
-            for lo, hi in wanted.get(space, ()):
+        for domain, low, high in self._present:
+            for lo, hi in wanted.get(domain, ()):
                 if low <= lo <= high or low <= hi <= high:
                     if lo != hi or found is not None:
                         return None
                     self._chains.follow(self._line.end)
-                    found = self._chains.few(space, lo, self._line.first, self._line.end, most)
+                    found = self._chains.few(domain, lo, self._line.first, self._line.end, most)
                     if found is None:
                         return None
                 elif lo < low and hi > high:
@@ -206,7 +209,7 @@ class AttributeIndex:
     def odd(self) -> I64s:
         """The positions of odd events."""
         line = self._line
-        is_odd = line.spaces[line.first : line.end] == ODD
+        is_odd = line.domains[line.first : line.end] == ODD
         if len(line.alive):
             is_odd = is_odd & (line.alive[line.first : line.end] != 0)
         return np.flatnonzero(is_odd) + line.first
@@ -214,18 +217,18 @@ class AttributeIndex:
 
 def holds(column: Column, positions: I64s, wanted: Wanted, *, negated: bool) -> tuple[Bools, Bools]:
     """Whether each event satisfies a comparison, and whether it is odd. The comparison is not TRUE of odd ones here."""
-    spaces, keys = column.spaces[positions], column.keys[positions]
+    domains, keys = column.domains[positions], column.keys[positions]
     satisfied = np.zeros(len(positions), np.bool_)
-    for space, ranges in wanted.items():
-        of_space = spaces == space
-        if not of_space.any():
+    for domain, ranges in wanted.items():
+        of_domain = domains == domain
+        if not of_domain.any():
             continue
         inside: Any = np.zeros(len(positions), np.bool_)
         for lo, hi in ranges:
             inside |= (keys >= lo) & (keys <= hi)
-        satisfied |= of_space & (~inside if negated else inside)
-    return satisfied, spaces == ODD
+        satisfied |= of_domain & (~inside if negated else inside)
+    return satisfied, domains == ODD
 
 
 assert MISSING == 0
-assert SPACES == ODD + 1
+assert DOMAINS == ODD + 1

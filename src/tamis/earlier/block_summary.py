@@ -4,35 +4,35 @@
                          [first                                 end]
     looked at one by one   whole blocks: their summaries              one by one
 
-For each space, a block has the number of its living events, their lowest and their highest key. For look-ups it also has its
+For each domain, a block has the number of its living events, their lowest and their highest key. For look-ups it also has its
 keys in order. Events that left early are not `alive`; blocks are summarized again if an event of them leaves early.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from tamis.earlier.key_ranges import SPACES
+from tamis.earlier.key_ranges import DOMAINS
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import brief_kernel, inlined
-from tamis.kernels.numbers import I64, I64s, U8s
+from tamis.kernels.numbers import I64, I8s, I64s, U8s
 from tamis.kernels.sorting import first_at_least
 
 BLOCK = 1024
 """Events of a block. With 100,000 events and seven joins, 256 to 4,096 took the same time within 40 %."""
 
 COUNT, LOW, HIGH = range(3)
-_OF_SPACE = 3
-SUMMARY = SPACES * _OF_SPACE
+_OF_DOMAIN = 3
+SUMMARY = DOMAINS * _OF_DOMAIN
 """The numbers of a summary."""
 
 
 class Line(NamedTuple):
     """Events in order of arrival: those from position `first` to `end`, without `end`."""
 
-    spaces: Any
+    domains: I8s
     keys: I64s
     alive: U8s
     """Whether each event is there. An array of no length says that all are."""
@@ -52,7 +52,7 @@ class Summaries(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Of one space, at several moments: how many events, the lowest and the highest key."""
+    """Of one domain, at several moments: how many events, the lowest and the highest key."""
 
     counts: I64s
     lows: I64s
@@ -64,16 +64,16 @@ def ends_of(size: int, count: int = 0, low: int = KEY_MAX, high: int = KEY_MIN) 
     return Ends(np.full(size, count, np.int64), np.full(size, low, np.int64), np.full(size, high, np.int64))
 
 
-def summary_at(numbers: I64s, space: int) -> tuple[int, int, int]:
-    """The number of events of a space in a summary, the lowest and the highest key."""
-    count, low, high = numbers[_OF_SPACE * space : _OF_SPACE * (space + 1)].tolist()
+def summary_at(numbers: I64s, domain: int) -> tuple[int, int, int]:
+    """The number of events of a domain in a summary, the lowest and the highest key."""
+    count, low, high = numbers[_OF_DOMAIN * domain : _OF_DOMAIN * (domain + 1)].tolist()
     return count, low, high
 
 
 @inlined
 def _clear(out: I64s, to: int) -> None:
-    for space in range(SPACES):
-        at = to + _OF_SPACE * space
+    for domain in range(DOMAINS):
+        at = to + _OF_DOMAIN * domain
         out[at + COUNT], out[at + LOW], out[at + HIGH] = 0, KEY_MAX, KEY_MIN
 
 
@@ -83,7 +83,7 @@ def _look(line: Line, start: int, end: int, out: I64s, to: int) -> None:
     all_alive = len(line.alive) == 0
     for i in range(start, end):
         if all_alive or line.alive[i]:
-            at, key = to + _OF_SPACE * I64(line.spaces[i]), line.keys[i]
+            at, key = to + _OF_DOMAIN * I64(line.domains[i]), line.keys[i]
             out[at + COUNT] += 1
             out[at + LOW] = min(out[at + LOW], key)
             out[at + HIGH] = max(out[at + HIGH], key)
@@ -107,8 +107,8 @@ def summarize(line: Line, size: int, blocks: int, summaries: I64s, out: I64s) ->
     if whole >= behind:
         return
     for block in range(whole, behind):
-        for space in range(SPACES):
-            at, of = _OF_SPACE * space, SUMMARY * block + _OF_SPACE * space
+        for domain in range(DOMAINS):
+            at, of = _OF_DOMAIN * domain, SUMMARY * block + _OF_DOMAIN * domain
             if summaries[of + COUNT]:
                 out[at + COUNT] += summaries[of + COUNT]
                 out[at + LOW] = min(out[at + LOW], summaries[of + LOW])
@@ -117,16 +117,16 @@ def summarize(line: Line, size: int, blocks: int, summaries: I64s, out: I64s) ->
 
 
 @inlined
-def _is_in(line: Line, i: int, space: int, lo: int, hi: int) -> bool:
-    return line.spaces[i] == space and lo <= line.keys[i] <= hi and (len(line.alive) == 0 or line.alive[i] != 0)
+def _is_in(line: Line, i: int, domain: int, lo: int, hi: int) -> bool:
+    return line.domains[i] == domain and lo <= line.keys[i] <= hi and (len(line.alive) == 0 or line.alive[i] != 0)
 
 
 # The parameters say which events, and where to write them: a tuple of them would be made for each call.
 @brief_kernel
 def find(
-    line: Line, size: int, blocks: int, by: Summaries, space: int, lo: int, hi: int, most: int, found: I64s
+    line: Line, size: int, blocks: int, by: Summaries, domain: int, lo: int, hi: int, most: int, found: I64s
 ) -> int:
-    """Find events of a space whose key is between two keys, or is one of them. Returns how many there are, but at most `most`.
+    """Find events of a domain whose key is between two keys, or is one of them. Returns how many there are, but at most `most`.
 
     Writes their positions as far as there is room. Blocks are looked through in order of arrival, each in the order of its keys.
     """
@@ -135,14 +135,14 @@ def find(
     while i < line.end and count < most:
         block = i // size
         if i != block * size or block >= blocks or i + size > line.end:
-            if _is_in(line, i, space, lo, hi):
+            if _is_in(line, i, domain, lo, hi):
                 if count < len(found):
                     found[count] = i
                 count += 1
             i += 1
             continue
         i += size
-        at = SUMMARY * block + _OF_SPACE * space
+        at = SUMMARY * block + _OF_DOMAIN * domain
         low, high = by.numbers[at + LOW], by.numbers[at + HIGH]
         if by.numbers[at + COUNT] == 0 or high < lo or low > hi:
             continue
@@ -152,7 +152,7 @@ def find(
         for j in range(first_at_least(by.sorted_keys, i - size, i, lo), i):
             if by.sorted_keys[j] > hi or count == most:
                 break
-            if _is_in(line, by.places[j], space, lo, hi):
+            if _is_in(line, by.places[j], domain, lo, hi):
                 if count < len(found):
                     found[count] = by.places[j]
                 count += 1
@@ -160,8 +160,8 @@ def find(
 
 
 @brief_kernel
-def ends_at(line: Line, space: int, core: Ends, firsts: I64s, positions: I64s, out: Ends) -> None:
-    """The summary of a space for some histories, each from one of `firsts` to one of `positions`. Both ascend.
+def ends_at(line: Line, domain: int, core: Ends, firsts: I64s, positions: I64s, out: Ends) -> None:
+    """The summary of a domain for some histories, each from one of `firsts` to one of `positions`. Both ascend.
 
     `core` is the summary of what is part of all histories: the events from the last of `firsts` to the first of `positions`.
     """
@@ -169,7 +169,7 @@ def ends_at(line: Line, space: int, core: Ends, firsts: I64s, positions: I64s, o
     at = positions[0]
     for i in range(len(positions)):
         while at < positions[i]:
-            if line.spaces[at] == space:
+            if line.domains[at] == domain:
                 count += 1
                 low, high = min(low, line.keys[at]), max(high, line.keys[at])
             at += 1
@@ -179,7 +179,7 @@ def ends_at(line: Line, space: int, core: Ends, firsts: I64s, positions: I64s, o
     for i in range(len(firsts) - 1, -1, -1):
         while at > firsts[i]:
             at -= 1
-            if line.spaces[at] == space:
+            if line.domains[at] == domain:
                 count += 1
                 low, high = min(low, line.keys[at]), max(high, line.keys[at])
         out.counts[i] += count

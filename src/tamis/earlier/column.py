@@ -2,7 +2,7 @@
 
     position     0        1        2         3        4
     event        30.5     'a'      missing   [1, 2]   'b'
-    spaces       NUMBER   TEXT     MISSING   ODD      TEXT
+    domains      NUMBER   TEXT     MISSING   ODD      TEXT
     keys         code     0        NONE      NONE     1
 
 Strings get codes in the order in which they come, which is enough for `=`. When a join first asks for the order of strings, they
@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 
 from tamis.earlier.key_ranges import (
     BOOLEAN,
+    DOMAINS,
+    DOMAINS_OF,
     LARGE,
     MISSING,
     NUMBER,
     ODD,
-    SPACES,
-    SPACES_OF,
     TEXT,
     TIME,
     KeyRange,
@@ -41,7 +41,7 @@ from tamis.encoding.dimensions.keys import INT_BEYOND, INT_EXACT, KEY_MAX, code_
 from tamis.encoding.dimensions.labels import Labels
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import brief_kernel
-from tamis.kernels.numbers import Bools, I64s
+from tamis.kernels.numbers import Bools, I8s, I64s
 from tamis.language.event import Value
 from tamis.language.values import Interval, Kind, from_microseconds, to_microseconds
 
@@ -154,23 +154,23 @@ class Column:
 
     def __init__(self, attribute: str) -> None:
         self.attribute = attribute
-        self._spaces, self._keys = GrowingArray(np.int8), GrowingArray(np.int64)
+        self._domains, self._keys = GrowingArray(np.int8), GrowingArray(np.int64)
         self._texts = _Texts()
         self.odd: dict[int, tuple[Value, ...]] = {}
         """The values of odd events, by number."""
-        self.seen = np.zeros(SPACES, np.bool_)
-        """The spaces that some event may have."""
+        self.seen = np.zeros(DOMAINS, np.bool_)
+        """The domains that some event may have."""
         self.changes = 0
         """How often keys of earlier events changed. Then what was made from them is worthless."""
         self.text_moves = 0
         """How often keys of strings changed."""
 
     def __len__(self) -> int:
-        return len(self._spaces)
+        return len(self._domains)
 
     @property
-    def spaces(self) -> Any:
-        return self._spaces.view()
+    def domains(self) -> I8s:
+        return self._domains.view()
 
     @property
     def keys(self) -> I64s:
@@ -178,36 +178,36 @@ class Column:
 
     @property
     def nbytes(self) -> int:
-        return self._spaces.nbytes + self._keys.nbytes
+        return self._domains.nbytes + self._keys.nbytes
 
     def append(self, values: Sequence[Given], numbers: I64s) -> None:
         """Take in the values of events with these numbers."""
         count = len(values)
-        spaces, keys = self._spaces.grow(count, fill=MISSING), self._keys.grow(count, fill=NONE)
+        domains, keys = self._domains.grow(count, fill=MISSING), self._keys.grow(count, fill=NONE)
         if count <= _FEW:
-            self._put_mixed(values, numbers, spaces, keys)
-            self.seen[spaces] = True
+            self._put_mixed(values, numbers, domains, keys)
+            self.seen[domains] = True
             return
         kinds = set(map(type, values))
         if kinds == {tuple} and all(len(each) == 1 for each in values):
             values = [value for (value,) in values]
             kinds = set(map(type, values))
         if kinds in _NUMBERS:
-            self._put_numbers(values, spaces, keys)
+            self._put_numbers(values, domains, keys)
         elif kinds == {str}:
-            spaces[:] = TEXT
+            domains[:] = TEXT
             keys[:] = self._text_keys(values)
         else:
-            self._put_mixed(values, numbers, spaces, keys)
-        self.seen[spaces] = True
+            self._put_mixed(values, numbers, domains, keys)
+        self.seen[domains] = True
 
-    def _put_numbers(self, values: Sequence[float], spaces: Any, keys: I64s) -> None:
-        spaces[:] = NUMBER
+    def _put_numbers(self, values: Sequence[float], domains: I8s, keys: I64s) -> None:
+        domains[:] = NUMBER
         if not double_keys(np.array(values, np.float64).view(np.int64), keys):
             for place, value in enumerate(values):
-                spaces[place], keys[place] = number_key(value)
+                domains[place], keys[place] = number_key(value)
 
-    def _put_mixed(self, values: Sequence[Given], numbers: I64s, spaces: Any, keys: I64s) -> None:
+    def _put_mixed(self, values: Sequence[Given], numbers: I64s, domains: I8s, keys: I64s) -> None:
         texts, places = [], []
         for place, given in enumerate(values):
             value = given
@@ -221,35 +221,35 @@ class Column:
                 texts.append(value)
                 places.append(place)
             elif cls is bool:
-                spaces[place], keys[place] = BOOLEAN, value
+                domains[place], keys[place] = BOOLEAN, value
             elif cls is int or cls is float:
-                spaces[place], keys[place] = number_key(value)
+                domains[place], keys[place] = number_key(value)
             elif value is _SEVERAL or cls is Interval:
-                spaces[place] = ODD
+                domains[place] = ODD
                 self.odd[int(numbers[place])] = given if type(given) is tuple else (given,)
             elif isinstance(value, tuple) or value is None:
                 continue  # missing, or refused
             else:
-                spaces[place], keys[place] = TIME, to_microseconds(value)
+                domains[place], keys[place] = TIME, to_microseconds(value)
         if texts:
-            spaces[places] = TEXT
+            domains[places] = TEXT
             keys[places] = self._text_keys(texts)
 
     def append_arrow(self, columns: Iterable[ArrowColumn], numbers: I64s) -> None:
         """Take in the columns that an attribute of a table has, one for each kind. The rows have these numbers."""
         count = len(numbers)
-        spaces, keys = self._spaces.grow(count, fill=MISSING), self._keys.grow(count, fill=NONE)
+        domains, keys = self._domains.grow(count, fill=MISSING), self._keys.grow(count, fill=NONE)
         columns = list(columns)
         for column in columns:
-            of_space, of_key = self._put_column(column)
+            of_domain, of_key = self._put_column(column)
             # A slice is filled in a fifth of the time of an array of rows.
             rows = slice(None) if len(columns) == 1 and _is_whole(column.rows, count) else column.rows
-            spaces[rows], keys[rows] = of_space, of_key
+            domains[rows], keys[rows] = of_domain, of_key
         if len(columns) > 1 or any((column.rows[1:] == column.rows[:-1]).any() for column in columns):
-            self._put_several(columns, numbers, spaces, keys)
-        self.seen[spaces] = True
+            self._put_several(columns, numbers, domains, keys)
+        self.seen[domains] = True
 
-    def _put_several(self, columns: Sequence[ArrowColumn], numbers: I64s, spaces: Any, keys: I64s) -> None:
+    def _put_several(self, columns: Sequence[ArrowColumn], numbers: I64s, domains: I8s, keys: I64s) -> None:
         """Note the rows with several values."""
         times = np.bincount(np.concatenate([column.rows for column in columns]), minlength=len(numbers))
         several: dict[int, tuple[Value, ...]] = dict.fromkeys(np.flatnonzero(times > 1).tolist(), ())
@@ -257,7 +257,7 @@ class Column:
             among = np.isin(column.rows, list(several))
             for row, value in zip(column.rows[among].tolist(), _scalars(column, among), strict=True):
                 several[row] += (value,)
-        spaces[list(several)], keys[list(several)] = ODD, NONE
+        domains[list(several)], keys[list(several)] = ODD, NONE
         self.odd.update((int(numbers[row]), values) for row, values in several.items())
 
     def _put_column(self, column: ArrowColumn) -> tuple[Any, Any]:
@@ -282,9 +282,9 @@ class Column:
         large = (np.abs(doubles) >= INT_EXACT) & (np.abs(doubles) < INT_BEYOND)
         if values.dtype != np.float64:
             large |= (values > INT_EXACT) & (doubles == INT_BEYOND)
-        spaces = np.where(large, LARGE, NUMBER).astype(np.int8)
+        domains = np.where(large, LARGE, NUMBER).astype(np.int8)
         keys[large] = values[large].astype(np.int64)
-        return spaces, keys
+        return domains, keys
 
     def _text_keys(self, texts: Sequence[str]) -> list[int]:
         keys, moved = self._texts.keys(texts)
@@ -294,7 +294,7 @@ class Column:
 
     def _move(self, before: I64s, after: I64s) -> None:
         """Replace the keys of strings."""
-        of_texts = self.spaces == TEXT
+        of_texts = self.domains == TEXT
         keys = self.keys
         known = keys[of_texts]
         at = np.minimum(np.searchsorted(before, known), len(before) - 1)
@@ -317,7 +317,7 @@ class Column:
         self._text_keys(list(texts))
 
     def ranges(self, wanted: RangesByKind) -> dict[int, list[KeyRange]]:
-        """The keys in ranges of values, by space. A space that is not there cannot be compared."""
+        """The keys in ranges of values, by domain. A domain that is not there cannot be compared."""
         found: dict[int, list[KeyRange]] = {}
         for kind, ranges in wanted.items():
             if kind is Kind.NUMBER:
@@ -328,28 +328,28 @@ class Column:
                     self.order_texts()
                 found[TEXT] = [self._texts.range(each) for each in ranges]
             else:
-                [space] = SPACES_OF[kind]
-                found[space] = [integer_range(each) for each in ranges]
+                [domain] = DOMAINS_OF[kind]
+                found[domain] = [integer_range(each) for each in ranges]
         return found
 
     def cut(self, position: int, number: int) -> None:
         """Forget the events from a position on, whose numbers count from `number` on."""
-        self._spaces = GrowingArray.of(self.spaces[:position].copy())
+        self._domains = GrowingArray.of(self.domains[:position].copy())
         self._keys = GrowingArray.of(self.keys[:position].copy())
         self.odd = {each: values for each, values in self.odd.items() if each < number}
         self.changes += 1
 
     def keep(self, positions: Bools, gone: I64s) -> None:
         """Keep only some positions; `gone` are the numbers of the others."""
-        spaces, keys = self.spaces[positions], self.keys[positions]
-        self._spaces, self._keys = GrowingArray.of(spaces), GrowingArray.of(keys)
+        domains, keys = self.domains[positions], self.keys[positions]
+        self._domains, self._keys = GrowingArray.of(domains), GrowingArray.of(keys)
         if self.seen[TEXT]:
-            self._texts.keep(keys[spaces == TEXT])
+            self._texts.keep(keys[domains == TEXT])
         if self.odd:
             for number in gone.tolist():
                 self.odd.pop(number, None)
         self.seen[:] = False
-        self.seen[spaces] = True
+        self.seen[domains] = True
         self.changes += 1
 
 

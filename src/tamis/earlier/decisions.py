@@ -1,7 +1,7 @@
 """The truth of joins for one event and its history.
 
 A quantifier with one comparison is answered by an index. EXISTS with several comparisons begins with the index that finds the
-fewest events, and holds the others against the columns of these events. The reference evaluator decides what is left: odd events,
+fewest events, and checks the others in the columns of these events. The reference evaluator decides what is left: odd events,
 and conditions that are no ranges, such as LIKE.
 
 Measured alternative: a document vector (a bitmap of pyroaring) for each comparison, then AND. See `benchmarks.history`.
@@ -62,17 +62,17 @@ class _Test(NamedTuple):
         """Whether each event satisfies it, and whether it is odd."""
         if self.wanted is not None:
             return holds(self.column, positions, self.wanted, negated=self.negated)
-        is_null = self.column.spaces[positions] == MISSING
+        is_null = self.column.domains[positions] == MISSING
         return (~is_null if self.negated else is_null), np.zeros(len(positions), np.bool_)
 
     def holds_at(self, position: int) -> bool | None:
         """The same for one event; None if it is odd."""
-        space = int(self.column.spaces[position])
+        domain = int(self.column.domains[position])
         if self.wanted is None:
-            return (space == MISSING) is not self.negated
-        if space == ODD:
+            return (domain == MISSING) is not self.negated
+        if domain == ODD:
             return None
-        ranges = self.wanted.get(space)
+        ranges = self.wanted.get(domain)
         if ranges is None:
             return False
         key = int(self.column.keys[position])
@@ -195,7 +195,7 @@ class Decisions:
             if test.wanted is None or test.negated:
                 continue
             index = self._index(test.column)
-            if enough and any(index.has(space, *each) for space, ranges in test.wanted.items() for each in ranges):
+            if enough and any(index.has(domain, *each) for domain, ranges in test.wanted.items() for each in ranges):
                 return test, None
             few = None if _is_long(test) else index.few(test.wanted, _FEW)
             if few is not None:

@@ -124,7 +124,7 @@ class EventLog:
             self._numbers = GrowingArray.of(np.append(before, np.arange(first, first + count)))
 
     def _cover(self, positions: int) -> None:
-        """Let there be `_alive` for so many positions."""
+        """Make `_alive` at least this long."""
         self._alive.grow(max(positions - len(self._alive), 0), fill=1)
 
     def _fill(self, chunk: Chunk, start: int, first: int) -> None:
@@ -270,7 +270,7 @@ class EventLog:
         return self.is_worth(self._dead)
 
     def is_worth(self, dead: int) -> bool:
-        """Whether so many dead events are worth a new log."""
+        """Whether this number of dead events is worth a new log."""
         return dead > _SPARE + len(self) // 3
 
     def rewrite(self) -> None:

@@ -10,66 +10,63 @@ events that leave in order of arrival. The table forgets keys when it is made ag
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tamis.earlier.column import Column
 from tamis.earlier.key_ranges import MISSING, ODD
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.hashing import spread_pair
 from tamis.kernels.kernel import brief_kernel, inlined
-from tamis.kernels.numbers import I64, U64, I64s
+from tamis.kernels.numbers import I64, U64, I8s, I64s
 
 NOBODY = -1
 _SMALLEST = 64
-_FACTOR = U64(0x9E3779B97F4A7C15)
 
 
 class _Table(NamedTuple):
     keys: I64s
-    spaces: I64s
+    domains: I64s
     """MISSING where the table is empty."""
     latest: I64s
     """The position of the latest event."""
 
 
 @inlined
-def _slot(table: _Table, space: int, key: int) -> int:
-    """The slot of a key, or the empty slot where it would be."""
+def _place(table: _Table, domain: int, key: int) -> int:
+    """The place of a key, or the empty place where it would be."""
     mask = len(table.keys) - 1
-    # Keys of small numbers differ in their highest bits only, so these are mixed in before and after.
-    mixed = U64(key + space)
-    mixed = (mixed ^ (mixed >> U64(32))) * _FACTOR
-    slot: int = I64(mixed ^ (mixed >> U64(32))) & mask
-    while table.spaces[slot] != MISSING and (table.keys[slot] != key or table.spaces[slot] != space):
-        slot = (slot + 1) & mask
-    return slot
+    place: int = I64(spread_pair(I64(domain), I64(key)) & U64(mask))
+    while table.domains[place] != MISSING and (table.keys[place] != key or table.domains[place] != domain):
+        place = (place + 1) & mask
+    return place
 
 
 @brief_kernel
-def enter(table: _Table, before: I64s, spaces: Any, keys: I64s, start: int, end: int, used: int) -> tuple[int, int]:
-    """Enter the events between two positions; returns the next position and the used slots. Stops when half of them are used."""
+def enter(table: _Table, before: I64s, domains: I8s, keys: I64s, start: int, end: int, used: int) -> tuple[int, int]:
+    """Enter the events between two positions; returns the next position and the used places. Stops when half of them are used."""
     for position in range(start, end):
-        space = I64(spaces[position])
+        domain = I64(domains[position])
         before[position] = NOBODY
-        if space in (MISSING, ODD):
+        if domain in (MISSING, ODD):
             continue
         if 2 * used >= len(table.keys):
             return position, used
-        slot = _slot(table, space, keys[position])
-        if table.spaces[slot] == MISSING:
-            table.spaces[slot], table.keys[slot] = space, keys[position]
+        place = _place(table, domain, keys[position])
+        if table.domains[place] == MISSING:
+            table.domains[place], table.keys[place] = domain, keys[position]
             used += 1
         else:
-            before[position] = table.latest[slot]
-        table.latest[slot] = position
+            before[position] = table.latest[place]
+        table.latest[place] = position
     return end, used
 
 
 @brief_kernel
-def latest_of(table: _Table, before: I64s, space: int, key: int, end: int) -> int:
-    slot = _slot(table, space, key)
-    position = table.latest[slot] if table.spaces[slot] != MISSING else NOBODY
+def latest_of(table: _Table, before: I64s, domain: int, key: int, end: int) -> int:
+    place = _place(table, domain, key)
+    position = table.latest[place] if table.domains[place] != MISSING else NOBODY
     while position >= end:
         position = before[position]
     return position
@@ -110,10 +107,10 @@ def walk(before: I64s, heads: I64s, firsts: I64s, positions: I64s, owners: I64s)
 
 
 @brief_kernel
-def walk_back(table: _Table, before: I64s, space: int, key: int, first: int, end: int, found: I64s) -> int:
+def walk_back(table: _Table, before: I64s, domain: int, key: int, first: int, end: int, found: I64s) -> int:
     """Write the positions of a chain between two positions; returns how many, or one more than there is room for."""
-    slot = _slot(table, space, key)
-    position = table.latest[slot] if table.spaces[slot] != MISSING else NOBODY
+    place = _place(table, domain, key)
+    position = table.latest[place] if table.domains[place] != MISSING else NOBODY
     count = 0
     while position >= first and count <= len(found):
         if position < end:
@@ -149,8 +146,8 @@ class KeyChains:
         self._before = GrowingArray(np.int64)
         self._forget(0, _SMALLEST)
 
-    def _forget(self, first: int, slots: int) -> None:
-        self._table = _Table(np.zeros(slots, np.int64), np.zeros(slots, np.int64), np.zeros(slots, np.int64))
+    def _forget(self, first: int, places: int) -> None:
+        self._table = _Table(np.zeros(places, np.int64), np.zeros(places, np.int64), np.zeros(places, np.int64))
         self._used, self._done = 0, first
 
     def follow(self, end: int) -> I64s:
@@ -164,7 +161,7 @@ class KeyChains:
         before = self.before
         while self._done < end:
             self._done, self._used = enter(
-                self._table, before, self.column.spaces, self.column.keys, self._done, end, self._used
+                self._table, before, self.column.domains, self.column.keys, self._done, end, self._used
             )
             if self._done < end:
                 self._grow(first)
@@ -172,15 +169,15 @@ class KeyChains:
 
     def _grow(self, first: int) -> None:
         """Make the table again, for the living events alone, with room for as many again."""
-        latest = self._table.latest[(self._table.spaces != MISSING) & (self._table.latest >= first)]
-        slots = _SMALLEST
-        while slots < 4 * (len(latest) + 1):
-            slots *= 2
+        latest = self._table.latest[(self._table.domains != MISSING) & (self._table.latest >= first)]
+        places = _SMALLEST
+        while places < 4 * (len(latest) + 1):
+            places *= 2
         done = self._done
-        self._forget(first, slots)
+        self._forget(first, places)
         nobody, keys = np.empty(len(latest), np.int64), self.column.keys[latest]
-        _, self._used = enter(self._table, nobody, self.column.spaces[latest], keys, 0, len(latest), 0)
-        taken = self._table.spaces != MISSING
+        _, self._used = enter(self._table, nobody, self.column.domains[latest], keys, 0, len(latest), 0)
+        taken = self._table.domains != MISSING
         self._table.latest[taken] = latest[self._table.latest[taken]]
         self._done = done
 
@@ -190,22 +187,22 @@ class KeyChains:
         view: I64s = self._before.view()
         return view
 
-    def latest(self, space: int, key: int, end: int) -> int:
+    def latest(self, domain: int, key: int, end: int) -> int:
         """The position of the latest event with a key before position `end`, or NOBODY. It may have left."""
-        return int(latest_of(self._table, self.before, space, key, end))
+        return int(latest_of(self._table, self.before, domain, key, end))
 
-    def length(self, space: int, key: int, first: int, end: int, most: int) -> int:
+    def length(self, domain: int, key: int, first: int, end: int, most: int) -> int:
         """The number of events with a key between two positions, but at most `most`."""
-        return int(length(self.before, self.latest(space, key, end), first, most))
+        return int(length(self.before, self.latest(domain, key, end), first, most))
 
-    def positions(self, space: int, key: int, first: int, end: int) -> I64s:
+    def positions(self, domain: int, key: int, first: int, end: int) -> I64s:
         """The positions of the events with a key between two positions, the latest first."""
-        head, firsts = np.array([self.latest(space, key, end)]), np.array([first])
+        head, firsts = np.array([self.latest(domain, key, end)]), np.array([first])
         count = int(lengths(self.before, head, firsts, end)[0])
         return walked(self.before, head, firsts, count)[0]
 
-    def few(self, space: int, key: int, first: int, end: int, most: int) -> I64s | None:
-        """The same, if there are at most so many."""
+    def few(self, domain: int, key: int, first: int, end: int, most: int) -> I64s | None:
+        """The same, if there are at most `most` events."""
         found = np.empty(most, np.int64)
-        count = walk_back(self._table, self.before, space, key, first, end, found)
+        count = walk_back(self._table, self.before, domain, key, first, end, found)
         return found[:count] if count <= most else None

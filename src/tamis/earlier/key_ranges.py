@@ -1,11 +1,11 @@
 """Keys of values, and the ranges of keys that satisfy a comparison.
 
-Values of one *space* have keys, 64-bit integers in the order of the values. Values of different spaces are never compared, except
-that numbers have two spaces, since 64 bits do not distinguish all of them:
+Values of one *domain* have keys, 64-bit integers in the order of the values. Values of different domains are never compared,
+except that numbers have two domains, since 64 bits do not distinguish all of them:
 
     NUMBER    doubles below 2**53 and from 2**63 on in magnitude, and the integers among them: the code of the double
     LARGE     integers from 2**53 up to 2**63 in magnitude, and the doubles among them, which are integers: themselves
-    TEXT      strings: a code, or a label in the order of strings, see `columns`
+    TEXT      strings: a code, or a label in the order of strings, see `column`
     TIME      microseconds
     BOOLEAN   0 and 1
 
@@ -25,9 +25,9 @@ from tamis.language.operators import Operator
 from tamis.language.values import INT64_MAX, INT64_MIN, Interval, Kind, Scalar, kind_of, to_microseconds
 
 MISSING, NUMBER, LARGE, TEXT, TIME, BOOLEAN, ODD = range(7)
-"""Spaces. An event is odd if the attribute has several values or an Interval. The reference evaluator decides about it."""
-SPACES = 7
-SPACES_OF = {Kind.NUMBER: (NUMBER, LARGE), Kind.STRING: (TEXT,), Kind.TIMESTAMP: (TIME,), Kind.BOOLEAN: (BOOLEAN,)}
+"""Domains. An event is odd if the attribute has several values or an Interval. The reference evaluator decides about it."""
+DOMAINS = 7
+DOMAINS_OF = {Kind.NUMBER: (NUMBER, LARGE), Kind.STRING: (TEXT,), Kind.TIMESTAMP: (TIME,), Kind.BOOLEAN: (BOOLEAN,)}
 
 Key: TypeAlias = Any
 """A number, a string, or microseconds. Python compares those of one kind as the language does."""
@@ -96,7 +96,7 @@ def _satisfying_one(value: Scalar, operator: Operator) -> RangesByKind:
 
 
 def number_key(value: float) -> tuple[int, int]:
-    """The space and the key of a number."""
+    """The domain and the key of a number."""
     if INT_EXACT <= abs(value) < INT_BEYOND:
         return LARGE, int(value)
     return NUMBER, double_code(float(value))
@@ -118,7 +118,7 @@ def _code(end: float | None, limit: int, step: int) -> int:
     if end is None:
         return limit
     if INT_EXACT <= abs(end) < INT_BEYOND:
-        return double_code(math.copysign(INT_EXACT, end))  # No number in this space has this key, or lies beside it.
+        return double_code(math.copysign(INT_EXACT, end))  # No number in this domain has this key, or lies beside it.
     return double_code(float(end)) + step
 
 

@@ -101,9 +101,9 @@ def _values(columns: Iterable[ArrowColumn]) -> Iterable[tuple[int, Kind, Any]]:
 
 def times_of(column: Column, positions: I64s) -> list[Time]:
     """The times of retained events. Whole numbers are integers, so that differences are exact."""
-    spaces, keys = column.spaces[positions].tolist(), column.keys[positions].tolist()
+    domains, keys = column.domains[positions].tolist(), column.keys[positions].tolist()
     return [
-        key if space in (TIME, LARGE) else _whole(double_value(key)) for space, key in zip(spaces, keys, strict=True)
+        key if domain in (TIME, LARGE) else _whole(double_value(key)) for domain, key in zip(domains, keys, strict=True)
     ]
 
 

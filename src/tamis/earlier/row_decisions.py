@@ -28,9 +28,9 @@ from tamis.earlier.chunks import Chunk
 from tamis.earlier.column import Column
 from tamis.earlier.decisions import conditions_of
 from tamis.earlier.key_chains import NOBODY, lengths, walked
-from tamis.earlier.key_ranges import BOOLEAN, LARGE, MISSING, NUMBER, ODD, SPACES, TEXT, TIME
+from tamis.earlier.key_ranges import BOOLEAN, DOMAINS, LARGE, MISSING, NUMBER, ODD, TEXT, TIME
 from tamis.earlier.shelf import Window
-from tamis.kernels.numbers import Bools, I64s
+from tamis.kernels.numbers import Bools, I8s, I64s
 from tamis.language.evaluate import Truth
 from tamis.language.expression import And, Constant, Expression, Not, Or, TruthTest
 from tamis.language.joins import Exists, Join, Quantified
@@ -53,7 +53,7 @@ _AT_ONCE = 1 << 18
 class _Own(NamedTuple):
     """The values of the rows themselves."""
 
-    spaces: Any
+    domains: I8s
     keys: I64s
 
 
@@ -86,7 +86,7 @@ class RowDecisions:
         self._count = len(rows)
         self._sizes = self._positions - firsts
         self._nobody = ends_of(self._count)
-        """The ends of a space without events."""
+        """The ends of a domain without events."""
         self._known: dict[Expression, Truths] = {}
         self.decided = 0
         """The joins that were decided, each for each row."""
@@ -147,7 +147,7 @@ class RowDecisions:
                 column = Column(attribute)
                 self._chunk.fill(column, np.arange(len(self._chunk)))
                 part = self._rows
-            own = self._owns[place] = _Own(column.spaces[part], column.keys[part])
+            own = self._owns[place] = _Own(column.domains[part], column.keys[part])
         return own
 
     def _core(self, column: Column) -> list[tuple[int, int, int]]:
@@ -156,24 +156,24 @@ class RowDecisions:
         if core is None:
             index = self._window.index_of(column)
             index.follow(self._line(column))
-            core = self._cores[place] = [index.summary(space) for space in range(SPACES)]
+            core = self._cores[place] = [index.summary(domain) for domain in range(DOMAINS)]
         return core
 
-    def _ends(self, column: Column, space: int) -> Ends:
-        place = column.attribute, column.changes, space
+    def _ends(self, column: Column, domain: int) -> Ends:
+        place = column.attribute, column.changes, domain
         known = self._ends_of.get(place)
         if known is not None:
             return known
-        if not column.seen[space]:
+        if not column.seen[domain]:
             return self._nobody
-        core, ends = ends_of(1, *self._core(column)[space]), ends_of(self._count)
-        ends_at(self._line(column), space, core, self._firsts, self._positions, ends)
+        core, ends = ends_of(1, *self._core(column)[domain]), ends_of(self._count)
+        ends_at(self._line(column), domain, core, self._firsts, self._positions, ends)
         self._ends_of[place] = ends
         return ends
 
     def _line(self, column: Column) -> Line:
         """The core of all histories."""
-        return Line(column.spaces, column.keys, _ALIVE, int(self._firsts[-1]), int(self._positions[0]))
+        return Line(column.domains, column.keys, _ALIVE, int(self._firsts[-1]), int(self._positions[0]))
 
     def _latest(self, column: Column, rows: I64s) -> I64s:
         """The position of the latest earlier event with the same value of the same attribute as each row."""
@@ -188,28 +188,28 @@ class RowDecisions:
         if attribute == column.attribute and not is_equality:
             column.order_texts()
         own = self._own(attribute)
-        spaces, keys = own.spaces[rows], own.keys[rows]
-        can = (spaces != ODD) & (spaces != LARGE)
+        domains, keys = own.domains[rows], own.keys[rows]
+        can = (domains != ODD) & (domains != LARGE)
         if self._ends(column, LARGE).counts[-1] or self._ends(column, LARGE).counts[0]:
-            can &= spaces != NUMBER
+            can &= domains != NUMBER
         if attribute != column.attribute:
-            can &= spaces != TEXT  # Each column has keys of its own for strings.
-        return _Own(spaces, keys), can
+            can &= domains != TEXT  # Each column has keys of its own for strings.
+        return _Own(domains, keys), can
 
     def _quantified(self, join: Quantified, rows: I64s) -> Truths:
         column = self._log.column(join.earlier)
-        (spaces, keys), can = self._comparable(column, join.attribute, join.operator, rows)
+        (domains, keys), can = self._comparable(column, join.attribute, join.operator, rows)
         if join.operator in (Operator.EQ, Operator.NE) and join.attribute != column.attribute:
             return np.full(
                 len(rows), OPEN
             )  # Chains lead from an event to events with the same value of the same attribute.
         yes, no = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
         compared = np.zeros(len(rows), np.int64)
-        for space in _DECIDABLE:
-            of = spaces == space
-            if not of.any() or (space == BOOLEAN and join.operator not in (Operator.EQ, Operator.NE)):
+        for domain in _DECIDABLE:
+            of = domains == domain
+            if not of.any() or (domain == BOOLEAN and join.operator not in (Operator.EQ, Operator.NE)):
                 continue
-            ends = self._ends(column, space)
+            ends = self._ends(column, domain)
             counts, low, high, key = ends.counts[rows], ends.lows[rows], ends.highs[rows], keys
             some, others = _found(join.operator, low, high, key)
             if join.operator in (Operator.EQ, Operator.NE):
@@ -256,15 +256,15 @@ class RowDecisions:
         ranges = [
             _Range(of, None if each.ranges is None else of.ranges(each.ranges), each.negated) for of, each in conditions
         ]
-        spaces = self._own(chain.attribute).spaces[rows]
-        can = spaces != ODD
+        domains = self._own(chain.attribute).domains[rows]
+        can = domains != ODD
         compared = []
         for each in others:
             of = self._log.column(each.earlier)
             own, is_fine = self._comparable(of, each.attribute, each.operator, rows)
             can &= is_fine
             compared.append(_Comparison(of, own, each.operator))
-        heads = np.where(spaces == MISSING, NOBODY, self._latest(column, rows))
+        heads = np.where(domains == MISSING, NOBODY, self._latest(column, rows))
         before, firsts = self._window.chains(column).before, self._firsts[rows]
         sizes = lengths(before, heads, firsts, _LONGEST + 1)
         can &= sizes <= _LONGEST
@@ -299,14 +299,14 @@ def _fits(
     with it."""
     fits, odd = np.ones(len(positions), np.bool_), np.zeros(len(positions), np.bool_)
     for of, own, operator in compared:
-        of_space = of.spaces[positions]
-        same = (of_space == own.spaces[owners]) & (of_space != MISSING)
+        of_domain = of.domains[positions]
+        same = (of_domain == own.domains[owners]) & (of_domain != MISSING)
         if operator not in (Operator.EQ, Operator.NE):
-            same &= of_space != BOOLEAN
-        fits &= (same & _compare(operator, of.keys[positions], own.keys[owners])) | (of_space == ODD)
-        odd |= of_space == ODD
+            same &= of_domain != BOOLEAN
+        fits &= (same & _compare(operator, of.keys[positions], own.keys[owners])) | (of_domain == ODD)
+        odd |= of_domain == ODD
     for of, wanted, negated in ranges:
-        is_odd = (of.spaces[positions] == ODD) & (wanted is not None)
+        is_odd = (of.domains[positions] == ODD) & (wanted is not None)
         fits &= _within(of, positions, wanted, negated) | is_odd
         odd |= is_odd
     return fits, odd
@@ -348,6 +348,6 @@ _COMPARISONS: dict[Operator, Any] = {
 def _within(column: Column, positions: I64s, wanted: Any, negated: bool) -> Bools:
     """Whether events satisfy a condition. `wanted` is None for IS NULL and IS NOT NULL."""
     if wanted is None:
-        is_null: Bools = column.spaces[positions] == MISSING
+        is_null: Bools = column.domains[positions] == MISSING
         return ~is_null if negated else is_null
     return holds(column, positions, wanted, negated=negated)[0]

@@ -98,7 +98,7 @@ class Window(Events):
         column = self.log.column(attribute)
         index = self.index_of(column)
         alive = self.log.alive() if self.has_gaps() else _ALL
-        index.follow(Line(column.spaces, column.keys, alive, first, end), None if len(alive) else self.chains(column))
+        index.follow(Line(column.domains, column.keys, alive, first, end), None if len(alive) else self.chains(column))
         return index
 
     def index_of(self, column: Column) -> AttributeIndex:
@@ -165,7 +165,7 @@ class _Gathered:
 
     def __init__(self, column: Column, block: int) -> None:
         self.index = AttributeIndex(column, block=block)
-        self.spaces, self.keys = GrowingArray(np.int8), GrowingArray(np.int64)
+        self.domains, self.keys = GrowingArray(np.int8), GrowingArray(np.int64)
         self.changes = column.changes
 
 
@@ -243,8 +243,8 @@ class KeyedEvents(Events):
         if self._positions is None:
             self._positions = self.log.positions(self.numbers())
         index = AttributeIndex(column, block=self.block)
-        spaces, keys = column.spaces[self._positions], column.keys[self._positions]
-        index.follow(Line(spaces, keys, _ALL, 0, len(keys)))
+        domains, keys = column.domains[self._positions], column.keys[self._positions]
+        index.follow(Line(domains, keys, _ALL, 0, len(keys)))
         return index
 
     def _kept(self, column: Column) -> AttributeIndex:
@@ -255,16 +255,16 @@ class KeyedEvents(Events):
         kept = shelf.gathered.get(column.attribute)
         if kept is None or kept.index.column is not column or kept.changes != column.changes:
             kept = shelf.gathered[column.attribute] = _Gathered(column, self.block)
-        known = len(kept.spaces)
+        known = len(kept.domains)
         if known < len(shelf.listed):
             if known < shelf.first:  # Events that left have no values any more.
-                kept.spaces.grow(shelf.first - known, fill=0)
+                kept.domains.grow(shelf.first - known, fill=0)
                 kept.keys.grow(shelf.first - known, fill=0)
                 known = shelf.first
             positions = self.log.positions(np.array(shelf.listed[known:], np.int64))
-            kept.spaces.extend(column.spaces[positions])
+            kept.domains.extend(column.domains[positions])
             kept.keys.extend(column.keys[positions])
-        line = Line(kept.spaces.view(), kept.keys.view(), _ALL, shelf.first, len(shelf.listed))
+        line = Line(kept.domains.view(), kept.keys.view(), _ALL, shelf.first, len(shelf.listed))
         kept.index.follow(line)
         return kept.index
 

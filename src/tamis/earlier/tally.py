@@ -4,7 +4,7 @@ The ends of all constraints cut the keys of an attribute into *cells*, as in the
 retained events that it holds. A constraint is some stretches of cells, its *segments*: "some" asks for an event in one of them,
 "none" for no event in any.
 
-    price      missing | odd |  .. 10) | 10 | (10 .. 20) | 20 | (20 ..   | strings | ...       space by space, see `key_ranges`
+    price      missing | odd |  .. 10) | 10 | (10 .. 20) | 20 | (20 ..   | strings | ...       domain by domain, see `key_ranges`
     events        1       0        4      0        7       1       9          0
     some price < 20                <--------------------->                                      satisfied
     no price = 10                         <->                                                   satisfied
@@ -19,17 +19,17 @@ them are ever asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tamis.earlier.column import Column
 from tamis.earlier.event_log import EventLog
-from tamis.earlier.key_ranges import MISSING, ODD, SPACES, SPACES_OF, TEXT, KeyRange, Range, outside
+from tamis.earlier.key_ranges import DOMAINS, DOMAINS_OF, MISSING, ODD, TEXT, KeyRange, Range, outside
 from tamis.earlier.needs import Constraint, Need
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import brief_kernel, inlined
-from tamis.kernels.numbers import Bools, I32s, I64s
+from tamis.kernels.numbers import Bools, I8s, I32s, I64s
 from tamis.language.value_set import EVERYTHING, Span, ValueSet, complement
 from tamis.language.values import Kind
 
@@ -39,11 +39,11 @@ _BLOCK, _GROUP = 64, 4096
 """Cells whose sum is kept."""
 
 Segments = list[tuple[int, int, int]]
-"""The space, the lowest and the highest key of each segment."""
+"""The domain, the lowest and the highest key of each segment."""
 
 
 class Cells(NamedTuple):
-    """Where cells begin. The *place* of an attribute and a space counts attributes, and in each of them spaces."""
+    """Where cells begin. The *place* of an attribute and a domain counts attributes, and in each of them domains."""
 
     starts: I64s
     """The first key of each cell, but for the first cell of a place. Ascending by place."""
@@ -79,10 +79,10 @@ class Rows(NamedTuple):
 
 
 @brief_kernel
-def count(cells: Cells, counts: Counts, attribute: int, spaces: Any, keys: I64s, positions: I64s, step: int) -> None:
+def count(cells: Cells, counts: Counts, attribute: int, domains: I8s, keys: I64s, positions: I64s, step: int) -> None:
     """Add a step to the cells of some events."""
     for position in positions:
-        place = attribute * SPACES + spaces[position]
+        place = attribute * DOMAINS + domains[position]
         first, key = cells.start_at[place], keys[position]
         low, high = first, cells.start_at[place + 1]
         while low < high:
@@ -156,12 +156,12 @@ class Tally:
         self._moves = [_pinned(column, self._places) for column in self._columns]
         """How often the keys of strings had moved."""
         segments = [
-            _segments(log.column(each.attribute), each, SPACES * self.attributes.index(each.attribute))
+            _segments(log.column(each.attribute), each, DOMAINS * self.attributes.index(each.attribute))
             for each in self._places
         ]
         of = np.array([segment for each in segments for segment in each], np.int64).reshape(-1, 3)
-        self.cells, low, high = _cells(of, SPACES * len(self.attributes))
-        size = len(self.cells.starts) + SPACES * len(self.attributes)
+        self.cells, low, high = _cells(of, DOMAINS * len(self.attributes))
+        size = len(self.cells.starts) + DOMAINS * len(self.attributes)
         self.counts = Counts(
             np.zeros(size, np.int64), np.zeros(size // _BLOCK + 1, np.int64), np.zeros(size // _GROUP + 1, np.int64)
         )
@@ -197,12 +197,12 @@ class Tally:
 
     def count(self, attribute: int, column: Column, positions: I64s, step: int) -> None:
         """Count events that came, or with the step -1 events that left."""
-        count(self.cells, self.counts, attribute, column.spaces, column.keys, positions, step)
+        count(self.cells, self.counts, attribute, column.domains, column.keys, positions, step)
 
     def clear(self, attribute: int) -> None:
         """Forget the events of an attribute."""
-        place = SPACES * attribute
-        behind = self.cells.cell_at[place + SPACES] if place + SPACES < len(self.cells.cell_at) else None
+        place = DOMAINS * attribute
+        behind = self.cells.cell_at[place + DOMAINS] if place + DOMAINS < len(self.cells.cell_at) else None
         self.counts.cells[self.cells.cell_at[place] : behind] = 0
         for sums, size in ((self.counts.blocks, _BLOCK), (self.counts.groups, _GROUP)):
             found = np.add.reduceat(self.counts.cells, np.arange(0, len(self.counts.cells), size))
@@ -289,13 +289,13 @@ def _segments(column: Column, constraint: Constraint, place: int) -> Segments:
         found.append((ODD, KEY_MIN, KEY_MAX))
     for kind, values in constraint.values:
         if values == EVERYTHING[kind]:
-            found += [(space, KEY_MIN, KEY_MAX) for space in SPACES_OF[kind]]
+            found += [(domain, KEY_MIN, KEY_MAX) for domain in DOMAINS_OF[kind]]
         elif kind is Kind.STRING and (named := _named(values)) is not None:
             found += [(TEXT, *each) for each in _text_ranges(column, *named)]
         else:
             ranges = column.ranges({kind: [_range(span) for span in values.spans()]})
-            found += [(space, *each) for space, pairs in ranges.items() for each in pairs]
-    return [(place + space, lo, hi) for space, lo, hi in found if lo <= hi]
+            found += [(domain, *each) for domain, pairs in ranges.items() for each in pairs]
+    return [(place + domain, lo, hi) for domain, lo, hi in found if lo <= hi]
 
 
 def _text_ranges(column: Column, points: list[Span], negated: bool) -> list[KeyRange]:

@@ -1,4 +1,7 @@
-"""Hashes of numbers, for tables that kernels read. Some tables are saved in snapshots, so the formulas stay as they are."""
+"""Hashes of numbers, for tables that kernels read. Some tables are saved in snapshots, so the formulas stay as they are.
+
+The numbers are Any: callers give signed and unsigned integers of any size, and get 64 unsigned bits (see `numbers`).
+"""
 
 from __future__ import annotations
 

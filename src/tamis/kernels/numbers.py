@@ -21,6 +21,7 @@ UP: Any = np.uintp
 
 Bools = npt.NDArray[np.bool_]
 F64s = npt.NDArray[np.float64]
+I8s = npt.NDArray[np.int8]
 I32s = npt.NDArray[np.int32]
 I64s = npt.NDArray[np.int64]
 U8s = npt.NDArray[np.uint8]

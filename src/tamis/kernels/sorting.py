@@ -1,4 +1,7 @@
-"""Sorting and searching inside kernels that allocate nothing."""
+"""Sorting and searching inside kernels that allocate nothing.
+
+Arrays to sort are Any: callers sort keys, rows and words, which are integers of different sizes.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ made, and 4 later."""
 _NO_ROWS = np.zeros(0, np.int64)
 
 
-def segments(firsts: I64s, base: int, shortest: int) -> list[tuple[int, int]] | None:
+def stretches_of(firsts: I64s, base: int, shortest: int) -> list[tuple[int, int]] | None:
     """Stretches of rows, of which no row leaves before the last one has come. None if they are too short."""
     found, start = [], 0
     while start < len(firsts):
@@ -179,7 +179,7 @@ class BatchJoins:
 def plan_of(intake: Intake, shortest: int) -> BatchPlan | None:
     """How to decide a batch together; None if its histories have gaps, or its stretches are too short."""
     firsts = intake.firsts()
-    stretches = None if firsts is None else segments(firsts, intake.base, shortest)
+    stretches = None if firsts is None else stretches_of(firsts, intake.base, shortest)
     if firsts is None or stretches is None:
         return None
     return BatchPlan(firsts, intake.base, stretches, min(_FEW, shortest - 1))

@@ -305,7 +305,7 @@ class Matcher(Subscriptions[IdT]):
         return self._store.match_flat(events, workers, limit, then)
 
     def _check(self, events: list[FlatEvent]) -> None:
-        """Hold flat events against the schema, if there is one. Tables are checked when they are encoded."""
+        """Check flat events with the schema, if there is one. Tables are checked when they are encoded."""
         if self._schema is not None:
             for row, event in enumerate(events):
                 self._schema.check_event(event, row)

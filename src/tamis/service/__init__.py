@@ -9,9 +9,9 @@ Read in this order:
     tenants          a tenant is a broker of its own              work             calls of brokers, in threads
     access           who asks, and what he may                    tokens           tokens in a file, hashed
     rate             how many requests a tenant may send          hub              who waits for notes
-    problems         errors as problem documents                  answers          answers as JSON and NDJSON
+    problems         errors as problem documents                  answers          answers as JSON
     json_reader      strict JSON                                  bodies           bodies of requests, within limits
-    given            what requests give, checked                  records          what a broker hands out, as JSON
+    given            what requests give, checked
     line_publishing  the events of a body of lines                line_subscribing the subscriptions of a body of lines
     single_publishing  single events of many requests, together   turns            few requests begin in a turn of the loop
     event_schema     which strings are timestamps                 path_names       names in paths

@@ -1,9 +1,9 @@
-"""Answers as JSON and NDJSON."""
+"""Answers as JSON, and the media type of NDJSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
@@ -25,11 +25,6 @@ def json_bytes(value: Any) -> bytes:
 def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """An answer with one JSON value."""
     return Response(json_bytes(value), status, headers, media_type="application/json")
-
-
-def lines_answer(records: Iterable[Any]) -> Response:
-    """An answer with one JSON value on each line."""
-    return Response(b"".join(json_bytes(record) + b"\n" for record in records), media_type=NDJSON)
 
 
 def problem_answer(problem: ProblemError, request_id: str | None = None) -> Response:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from tamis.broker import Broker
+from tamis.broker.answer_json import subscriber_json
 from tamis.errors import UnknownIdError
 from tamis.service.hub import Hub
 from tamis.service.metrics import TenantMetrics, WebhookMetrics
-from tamis.service.records import subscriber_record
 from tamis.service.webhooks.webhooks import Webhooks
 
 SHOWN = 10
@@ -85,7 +85,7 @@ class Figures:
             "waiting": waiting,
             "streams": metrics.streams,
             "webhooks": {**_counts(metrics.webhooks), **self._webhooks.get(broker)},
-            "deepest": [subscriber_record(each) for each in deepest],
+            "deepest": [subscriber_json(each) for each in deepest],
             "hottest": [{**_named(broker, number), "matches": count} for number, count in self._hub.hottest(SHOWN)],
             "slowest": [{**_named(broker, number), "nanoseconds": cost} for number, cost in self._slowest.get(broker)],
         }

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 
 from tamis.broker import Broker, Receipt
+from tamis.broker.answer_json import JsonObject, receipt_json
 from tamis.broker.arguments import plain_key
 from tamis.errors import EventError, OptionError, QueueFullError, TamisError, shortened
 from tamis.service.bodies import Lines, blocks_of_lines
 from tamis.service.given import checked_event, checked_fields, event_of, may_have_tags, moment_of
 from tamis.service.json_reader import read_object
 from tamis.service.problems import ProblemError, problem_of
-from tamis.service.records import Record, receipt_record
 from tamis.service.tenants import Tenant
 
 MOST_RECEIPTS = 100_000
@@ -65,11 +65,11 @@ class Published:
     first: int | None = None
     last: int | None = None
     skipped: int = 0
-    errors: list[Record] = field(default_factory=list)
-    receipts: list[Record] | None = None
+    errors: list[JsonObject] = field(default_factory=list)
+    receipts: list[JsonObject] | None = None
 
-    def record(self) -> Record:
-        found: Record = {
+    def record(self) -> JsonObject:
+        found: JsonObject = {
             "events": self.events,
             "matches": self.matches,
             "first_sequence": self.first,
@@ -205,7 +205,7 @@ class LinePublisher:
         if done.receipts is not None:
             named = self._options.with_matches
             done.receipts += [
-                {"line": line.number, **receipt_record(each, with_matches=named)}
+                {"line": line.number, **receipt_json(each, with_matches=named)}
                 for line, each in zip(lines, receipts, strict=True)
             ]
         self._tenant.published_in_thread(len(receipts), matches, seconds)

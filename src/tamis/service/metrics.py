@@ -112,7 +112,7 @@ class Page:
 
 
 def add_tenant(page: Page, tenant: str, found: TenantMetrics, figures: Mapping[str, Any]) -> None:
-    """Add what is known of a tenant. `figures` are those of `figures.figures_of`."""
+    """Add what is known of a tenant. `figures` are those of `Figures.record`."""
     own = {"tenant": tenant}
     for name, help, value in (
         ("tamis_events_total", "Events that were published.", found.events),

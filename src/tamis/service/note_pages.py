@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tamis.broker import Broker, Note
+from tamis.broker.answer_json import note_json
 from tamis.errors import RetentionError
 from tamis.service.answers import json_bytes
-from tamis.service.records import note_record
 
 PAGE_NOTES = 100
 PAGE_BYTES = 256 * 1024
@@ -53,4 +53,4 @@ def within(notes: Iterator[NoteText], most: int) -> list[NoteText]:
 
 
 def _texts(notes: Iterator[Note]) -> Iterator[NoteText]:
-    return (NoteText(note.sequence, json_bytes(note_record(note)).decode()) for note in notes)
+    return (NoteText(note.sequence, json_bytes(note_json(note)).decode()) for note in notes)

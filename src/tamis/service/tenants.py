@@ -77,7 +77,7 @@ class Tenant:
         self.is_covering = False
         self._counting = threading.Lock()
         self._counted: int | None = None
-        """At most so many subscriptions are there. None: nobody has counted them."""
+        """An upper bound of the number of subscriptions. None: nobody has counted them."""
 
     def begin(self, sender: Sender, stopping: asyncio.Event) -> None:
         """Make what belongs to the event loop."""

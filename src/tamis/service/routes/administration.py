@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamis.broker import Broker
+from tamis.broker.answer_json import change_json
 from tamis.errors import OptionError, shortened
 from tamis.service import metrics
 from tamis.service.access import AdminVisit, AnyVisit
@@ -30,7 +31,6 @@ from tamis.service.documented import (
 )
 from tamis.service.given import checked_fields, object_of
 from tamis.service.process_metrics import process_record, process_text
-from tamis.service.records import change_record
 
 router = APIRouter(tags=["administration"])
 
@@ -82,7 +82,7 @@ async def prometheus(visit: AdminVisit) -> Response:
 async def changes(visit: AdminVisit, after: After = 0, limit: PageSize = 100) -> Response:
     """The subscriptions that have changed after a number, each with its last change."""
     found = await visit.tenant.work(lambda broker: list(islice(broker.changes(after, limit=limit), limit)))
-    records = list(map(change_record, found))
+    records = list(map(change_json, found))
     return json_answer({"changes": records, "next": found[-1].number if len(found) == limit else None})
 
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamis.broker.answer_json import event_json, moment_text, receipt_json
 from tamis.errors import OptionError
 from tamis.service.access import AnyVisit, PublishVisit, SubscribeVisit, too_fast
 from tamis.service.answers import json_answer
@@ -30,7 +31,6 @@ from tamis.service.documented import (
 )
 from tamis.service.given import event_of, moment_of, plain_options, read_expression
 from tamis.service.line_publishing import LineOptions, LinePublisher
-from tamis.service.records import event_record, moment_text, receipt_record
 
 router = APIRouter(prefix="/v1", tags=["events"])
 
@@ -101,8 +101,8 @@ async def publish(
     receipt = await tenant.publisher.publish(event, end, idempotency_key, k)
     tenant.published(1, len(receipt.matches), time.perf_counter() - began)
     if not with_matches:
-        return json_answer(receipt_record(receipt, with_matches=False))
-    return json_answer(await tenant.work(lambda broker: receipt_record(receipt, with_matches=True)))
+        return json_answer(receipt_json(receipt, with_matches=False))
+    return json_answer(await tenant.work(lambda broker: receipt_json(receipt, with_matches=True)))
 
 
 @router.get("/events", **documented(form(events=list_of(form(sequence=NUMBER, event=ANY_OBJECT)), next=NUMBER_OR_NULL)))
@@ -115,7 +115,7 @@ async def replay(
     """The stored events that an expression is true of. Nobody is told."""
     wanted = read_expression(expression, visit.tenant)
     found = await visit.tenant.work(lambda broker: list(islice(broker.replay(wanted, after), limit)))
-    records = [{"sequence": sequence, "event": event_record(event)} for sequence, event in found]
+    records = [{"sequence": sequence, "event": event_json(event)} for sequence, event in found]
     return json_answer({"events": records, "next": found[-1][0] if len(found) == limit else None})
 
 
@@ -129,7 +129,7 @@ async def stored_event(visit: SubscribeVisit, sequence: Annotated[int, Path(ge=1
     return json_answer(
         {
             "sequence": found.sequence,
-            "event": event_record(found.event),
+            "event": event_json(found.event),
             "published": moment_text(found.published),
             "valid_until": moment_text(found.valid_until),
             "matches": found.matches,

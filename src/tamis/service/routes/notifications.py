@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamis.broker import Broker
+from tamis.broker.answer_json import note_json
 from tamis.service.access import SubscribeVisit, Visit
 from tamis.service.answers import json_answer, json_bytes
 from tamis.service.documented import (
@@ -25,7 +26,6 @@ from tamis.service.documented import (
 )
 from tamis.service.given import checked_fields, object_of
 from tamis.service.problems import ProblemError
-from tamis.service.records import note_record
 
 router = APIRouter(prefix="/v1/subscribers/{subscriber:name}", tags=["notifications"])
 
@@ -72,7 +72,7 @@ async def _notes(visit: Visit, subscriber: str, after: int | None, limit: int) -
         notes = list(islice(broker.notifications(subscriber, after), limit))
         if not notes:
             return 0, None
-        records = list(map(note_record, notes))
+        records = list(map(note_json, notes))
         return len(notes), json_bytes({"notifications": records, "last_sequence": notes[-1].sequence})
 
     count, body = await visit.tenant.work(read)

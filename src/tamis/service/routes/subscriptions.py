@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamis.broker import Broker
+from tamis.broker.answer_json import subscriber_json, subscription_json
 from tamis.service.access import SubscribeVisit, Visit
 from tamis.service.answers import json_answer
 from tamis.service.bodies import has_lines
@@ -32,7 +33,6 @@ from tamis.service.documented import (
 from tamis.service.given import object_of, wanted
 from tamis.service.line_subscribing import LineSubscriber
 from tamis.service.problems import ProblemError
-from tamis.service.records import subscriber_record, subscription_record
 
 router = APIRouter(prefix="/v1", tags=["subscriptions"])
 
@@ -43,7 +43,7 @@ Search = Annotated[str, Query(max_length=1000, description="A part of a name or 
 
 def _record(visit: Visit, found: Any) -> dict[str, Any]:
     matches = visit.tenant.hub.hits_of(found.number)
-    return {"number": found.number, **subscription_record(found.subscription), "matches": matches}
+    return {"number": found.number, **subscription_json(found.subscription), "matches": matches}
 
 
 @router.put(
@@ -148,13 +148,13 @@ async def subscribers(visit: SubscribeVisit, search: Search = "", after: After =
     """A page of the subscribers with the states of their queues."""
     found = await visit.tenant.work(lambda broker: broker.find_subscribers(search, after=after, limit=limit))
     following = found[-1].number if len(found) == limit else None
-    return json_answer({"subscribers": list(map(subscriber_record, found)), "next": following})
+    return json_answer({"subscribers": list(map(subscriber_json, found)), "next": following})
 
 
 @router.get("/subscribers/{subscriber:name}", tags=["subscribers"], **documented(SUBSCRIBER))
 async def subscriber(visit: SubscribeVisit, subscriber: SubscriberName) -> Response:
     """A subscriber with the state of its queue."""
-    return json_answer(subscriber_record(await visit.tenant.work(lambda broker: broker.subscriber(subscriber))))
+    return json_answer(subscriber_json(await visit.tenant.work(lambda broker: broker.subscriber(subscriber))))
 
 
 @router.delete("/subscribers/{subscriber:name}", tags=["subscribers"], **documented(status=204))

@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamis.broker.answer_json import moment_text
 from tamis.errors import OptionError, shortened
 from tamis.service.access import SubscribeVisit
 from tamis.service.answers import json_answer
@@ -31,7 +32,6 @@ from tamis.service.documented import (
 )
 from tamis.service.given import checked_fields, object_of
 from tamis.service.json_reader import read_object
-from tamis.service.records import moment_text
 from tamis.service.webhooks.record import DeadLetter
 
 router = APIRouter(prefix="/v1", tags=["webhooks"])

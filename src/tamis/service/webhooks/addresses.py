@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 from tamis.errors import OptionError, shortened
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _LONGEST_URL = 2_000
 _PORTS = {"http": 80, "https": 443}

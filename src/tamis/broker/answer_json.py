@@ -1,4 +1,4 @@
-"""What a broker hands out, as JSON. Values that JSON lacks have tags, as in the tables."""
+"""What a broker hands out, as JSON objects. Values that JSON lacks have tags, as in the tables."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ import json
 from datetime import datetime
 from typing import Any
 
-from tamis.broker import Change, Note, Receipt, StandingSubscription, SubscriberFigures
+from tamis.broker.answers import Change, Note, Receipt, StandingSubscription, SubscriberFigures
 from tamis.broker.event_text import event_text
 
-Record = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-def receipt_record(receipt: Receipt, *, with_matches: bool) -> Record:
+def receipt_json(receipt: Receipt, *, with_matches: bool) -> JsonObject:
     """The number of an event and of its matches, and perhaps the matches."""
-    record: Record = {"sequence": receipt.sequence, "matches": len(receipt.matches)}
+    found: JsonObject = {"sequence": receipt.sequence, "matches": len(receipt.matches)}
     if with_matches:
-        record["subscriptions"] = [{"subscriber": subscriber, "name": name} for subscriber, name in receipt.matches]
-    return record
-
-
-def event_record(event: dict[str, Any]) -> Record:
-    """An event."""
-    found: Record = json.loads(event_text(event))
+        found["subscriptions"] = [{"subscriber": subscriber, "name": name} for subscriber, name in receipt.matches]
     return found
 
 
-def note_record(note: Note) -> Record:
+def event_json(event: dict[str, Any]) -> JsonObject:
+    """An event."""
+    found: JsonObject = json.loads(event_text(event))
+    return found
+
+
+def note_json(note: Note) -> JsonObject:
     """A note."""
     return {
         "sequence": note.sequence,
         "event_sequence": note.event_sequence,
         "subscriptions": list(note.subscriptions),
         "expired": note.expired,
-        "event": event_record(note.event),
+        "event": event_json(note.event),
     }
 
 
-def subscription_record(subscription: StandingSubscription) -> Record:
-    """A subscription."""
+def subscription_json(subscription: StandingSubscription) -> JsonObject:
+    """A subscription, in the form that ``tamis subscribe --file`` reads."""
     return {
         "subscriber": subscription.subscriber,
         "name": subscription.name,
@@ -50,13 +50,13 @@ def subscription_record(subscription: StandingSubscription) -> Record:
     }
 
 
-def subscriber_record(subscriber: SubscriberFigures) -> Record:
+def subscriber_json(subscriber: SubscriberFigures) -> JsonObject:
     """A subscriber and the state of its queue."""
     return subscriber._asdict()
 
 
-def change_record(change: Change) -> Record:
-    """A change of a subscription."""
+def change_json(change: Change) -> JsonObject:
+    """A change of a subscription, with the columns of the change feed."""
     bounds = {"valid_from": moment_text(change.valid_from), "valid_until": moment_text(change.valid_until)}
     return {**change._asdict(), **bounds}
 
