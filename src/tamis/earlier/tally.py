@@ -12,8 +12,8 @@ retained events that it holds. A constraint is some stretches of cells, its *seg
 An event that comes or leaves changes one cell of each attribute: a binary search and three additions. Nothing is noted of
 constraints. They are looked up when a need is asked for: sums over 64 and 4,096 cells leave out what is empty.
 
-The other way is a bit for each need, kept up with each event. There, one event would switch thousands of bounds on a price, though
-few of them are asked for.
+The other way is a bit for each need, kept up with each event. There, one event would switch thousands of bounds on a price,
+though few of them are asked for.
 """
 
 from __future__ import annotations
