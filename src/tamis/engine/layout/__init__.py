@@ -9,6 +9,7 @@ Read in the order in which a segment is built:
     pairs            conjunctions found by two values                    second_filter   a second word to filter by
     lists            which entries a value leads to                      runs            parts of lists sorted by a bound
     guards           blocks of lists that events skip                    records         what is left to check
-    forecast         how many entries an event should visit              segment_build   all steps, and the arrays
+    lookup           words by which a value finds its lists              forecast        how many entries an event should visit
+    segment_build    all steps, and the arrays
     access_path      how one conjunction is found, for `plan()`
 """

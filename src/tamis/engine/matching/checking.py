@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.engine.layout.aspects import ASPECTS, is_bound
+from tamis.engine.layout.lookup import ABOUT, EDGES, SHIFT_AT
 from tamis.engine.layout.records import (
     DONE,
     DOUBT,
@@ -21,7 +22,7 @@ from tamis.engine.layout.records import (
     set_holds,
 )
 from tamis.engine.layout.scale import CODE_BITS, HIGHEST_CODE
-from tamis.engine.layout.segment_build import EDGES, SHIFT_AT, Body
+from tamis.engine.layout.segment_build import Body
 from tamis.engine.matching.scratch import AHEAD, SORTED_AT_ONCE, LoadedEvent, Ordered, Scratch
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I64, U32, UP, I64s, U8s, U32s
@@ -213,5 +214,5 @@ def _is_in_doubt(record: U32s, at: int, shape: int, seen: U32s, about: I64s) -> 
 
 @inlined
 def _is_edge(aspect: int, test: np.uint32, seen: U32s, about: I64s) -> bool:
-    shifts = about[UP((aspect // ASPECTS) * 8 + SHIFT_AT)]
+    shifts = about[UP(ABOUT * (aspect // ASPECTS) + SHIFT_AT)]
     return seen[UP(aspect)] == test and is_bound(test) and shifts >= 0 and shifts & EDGES != 0
