@@ -193,8 +193,8 @@ def most_words(table: CodedTable) -> int:
     """How many words all records together may take."""
     kind, start = table.coded.kind, table.start
     masks = np.count_nonzero((kind == SET) | (kind == NOT_SET) | (kind == MASK))
-    rows = len(start) - 1
-    return (LONG_WORDS + 2 * UNIT) * rows + 4 * int(start[-1]) + len(table.predicates.lo) + 2 * MASK_WORDS * int(masks)
+    count = len(start) - 1
+    return (LONG_WORDS + 2 * UNIT) * count + 4 * int(start[-1]) + len(table.predicates.lo) + 2 * MASK_WORDS * int(masks)
 
 
 def order_in_lists(table: CodedTable, plan: Plan) -> Words:
@@ -208,28 +208,34 @@ def order_in_lists(table: CodedTable, plan: Plan) -> Words:
 def _order(packed: Packed, plan: Plan, counts: I64s, order: Words) -> None:
     table: CodedTable = read_table(packed)
     predicates, coded, scales = table.predicates, table.coded, table.scales
-    for row in range(len(order)):
-        access, filtered = plan.access[row], plan.filter[row]
-        choice = Choice(deciding(access, predicates.mode), plan.way[row], filtered, plan.second[row], False)
+    for c in range(len(order)):
+        access, filtered = plan.access[c], plan.filter[c]
+        choice = Choice(deciding(access, predicates.mode), plan.way[c], filtered, plan.second[c], False)
         counts[:] = 0
-        for p in range(table.start[row], table.start[row + 1]):
+        for p in range(table.start[c], table.start[c + 1]):
             if not is_settled(p, coded, scales, choice):
                 _count(p, predicates, coded, scales, counts)
         dimension = coded.dimension[filtered] if filtered >= 0 else 0
         shape, _, _ = _shape(counts, len(scales.shift) > 0)
-        order[row] = (shape << 16) | (dimension & 0xFFFF)
+        order[c] = (shape << 16) | (dimension & 0xFFFF)
 
 
 @merged
 def write_record(
-    row: int, choice: Choice, table: CodedTable, numbers: KeyNumbers, scratch: RecordScratch, out: Words, at: int
+    conjunction: int,
+    choice: Choice,
+    table: CodedTable,
+    numbers: KeyNumbers,
+    scratch: RecordScratch,
+    out: Words,
+    at: int,
 ) -> tuple[int, int]:
     """Write the record of a conjunction at a place, without its row; returns its shape and its number of words.
 
     The record leaves out predicates that `choice` decides, see `is_settled`.
     """
     coded, order, counts = table.coded, scratch.order, scratch.counts
-    begin, end = table.start[row], table.start[row + 1]
+    begin, end = table.start[conjunction], table.start[conjunction + 1]
     order_of(begin, end, coded.probability, order)
     left, doubt = _select(end - begin, choice, table, scratch)
     out[at] = U32(DOUBT if doubt else 0)

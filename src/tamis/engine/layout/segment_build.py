@@ -56,7 +56,8 @@ _NONE = -1
 _PADDING = 64
 _FAR, _NEAR = 16, 8
 """How many entries ahead the place of a record, and the record itself, are fetched."""
-_PLACE = (1 << 40) - 1
+_SHAPE_AT, _SIZE_AT = 40, 48
+_PLACE = (1 << _SHAPE_AT) - 1
 
 
 class SegmentFullError(Exception):
@@ -120,7 +121,7 @@ class _Written(NamedTuple):
 
     record: Words
     place: U64s
-    """Conjunction -> size << 48 | shape << 40 | place of its record."""
+    """Conjunction -> size << _SIZE_AT | shape << _SHAPE_AT | place of its record."""
 
 
 class _LaidOut(NamedTuple):
@@ -216,22 +217,22 @@ def _write_records(
     table: CodedTable, plan: Plan, key_numbers: KeyNumbers, listed: I32s, has_second: bool
 ) -> tuple[_Written, int]:
     """The records of all conjunctions, and how many words they take; `listed` are the conjunctions of entries outside of runs."""
-    rows = len(table.start) - 1
-    written = _Written(np.empty(most_words(table) + _PADDING, np.uint32), np.empty(rows, np.uint64))
-    in_lists = np.bincount(listed[listed >= 0], minlength=rows) > 0
+    count = len(table.start) - 1
+    written = _Written(np.empty(most_words(table) + _PADDING, np.uint32), np.empty(count, np.uint64))
+    in_lists = np.bincount(listed[listed >= 0], minlength=count) > 0
     words = _write_all(packed_fields(table), plan, key_numbers, in_lists, has_second, record_scratch(table), written)
-    if words + UNIT * rows >= MOST_WORDS or rows >= MOST_ROWS:
+    if words + UNIT * count >= MOST_WORDS or count >= MOST_ROWS:
         raise SegmentFullError
     return written, words
 
 
-def _lay_out_records(rows: I32s, complete: Bools, written: _Written, words: int, numbers: I64s | None) -> _LaidOut:
-    """Lay out the records, which have `words` words, in the order of the entries, whose conjunctions are `rows`."""
+def _lay_out_records(entered: I32s, complete: Bools, written: _Written, words: int, numbers: I64s | None) -> _LaidOut:
+    """Lay out the records, which have `words` words, in the order of the entries, whose conjunctions are `entered`."""
     count = len(written.place)
     record = np.zeros(words + UNIT * count + _PADDING, np.uint32)
     numbers = np.full(count, _NONE, np.int64) if numbers is None else numbers
-    out = _LaidOut(np.empty(len(rows), np.uint32), record, numbers, np.full(count, _NONE, np.int64))
-    filled = _lay_out(rows, complete, written, out)
+    out = _LaidOut(np.empty(len(entered), np.uint32), record, numbers, np.full(count, _NONE, np.int64))
+    filled = _lay_out(entered, complete, written, out)
     return out._replace(record=record[: filled + _PADDING].copy())
 
 
@@ -255,68 +256,68 @@ def _write_all(
     """Write the records of all conjunctions; returns how many words they take. `in_lists`: some entries are not in runs."""
     table: CodedTable = read_table(packed)
     filled = 0
-    for row in range(len(table.start) - 1):
-        in_run, way = not in_lists[row], plan.way[row]
-        second = plan.second[row] if has_second or in_run or way == PAIRS else _NONE
-        choice = Choice(deciding(plan.access[row], table.predicates.mode), way, plan.filter[row], second, in_run)
-        shape, size = write_record(row, choice, table, key_numbers, scratch, written.record, filled)
-        written.place[row] = (U64(size) << U64(48)) | (U64(shape) << U64(40)) | U64(filled)
+    for c in range(len(table.start) - 1):
+        in_run, way = not in_lists[c], plan.way[c]
+        second = plan.second[c] if has_second or in_run or way == PAIRS else _NONE
+        choice = Choice(deciding(plan.access[c], table.predicates.mode), way, plan.filter[c], second, in_run)
+        shape, size = write_record(c, choice, table, key_numbers, scratch, written.record, filled)
+        written.place[c] = (U64(size) << U64(_SIZE_AT)) | (U64(shape) << U64(_SHAPE_AT)) | U64(filled)
         filled += size
     return filled
 
 
 @lean_kernel
-def _lay_out(rows: I32s, complete: Bools, written: _Written, out: _LaidOut) -> int:
+def _lay_out(entered: I32s, complete: Bools, written: _Written, out: _LaidOut) -> int:
     """Copy records in the order of the entries, and number rows without a number; returns how many words the records take.
 
     Entries that are `complete` have their rows as references.
     """
     number, final, place = out.number, out.final, written.place
     numbered, filled = 0, 0
-    for i in range(len(rows)):
-        if i + _FAR < len(rows):
-            prefetch(final, max(rows[i + _FAR], 0))
-            prefetch(place, max(rows[i + _FAR], 0))
-        if i + _NEAR < len(rows):
-            prefetch(written.record, I64(place[max(rows[i + _NEAR], 0)] & U64(_PLACE)))
-        row = rows[i]
-        if row < 0:
+    for i in range(len(entered)):
+        if i + _FAR < len(entered):
+            prefetch(final, max(entered[i + _FAR], 0))
+            prefetch(place, max(entered[i + _FAR], 0))
+        if i + _NEAR < len(entered):
+            prefetch(written.record, I64(place[max(entered[i + _NEAR], 0)] & U64(_PLACE)))
+        c = entered[i]
+        if c < 0:
             out.reference[i] = 0
             continue
-        if number[row] == _NONE:
-            number[row] = numbered
+        if number[c] == _NONE:
+            number[c] = numbered
             numbered += 1
         if complete[i]:
-            out.reference[i] = U32(number[row])
+            out.reference[i] = U32(number[c])
             continue
-        if final[row] == _NONE:
-            at = I64(place[row] & U64(_PLACE))
-            size = I64(place[row] >> U64(48))
-            shape = I64((place[row] >> U64(40)) & U64(0xFF))
+        if final[c] == _NONE:
+            at = I64(place[c] & U64(_PLACE))
+            size = I64(place[c] >> U64(_SIZE_AT))
+            shape = I64((place[c] >> U64(_SHAPE_AT)) & U64(0xFF))
             if shape == DONE:
-                final[row] = (shape << PLACE_BITS) | number[row]
+                final[c] = (shape << PLACE_BITS) | number[c]
             else:
                 for w in range(size):
                     out.record[filled + w] = written.record[at + w]
-                out.record[filled] |= U32(number[row])
-                final[row] = (shape << PLACE_BITS) | (filled // UNIT)
+                out.record[filled] |= U32(number[c])
+                final[c] = (shape << PLACE_BITS) | (filled // UNIT)
                 filled += (size + UNIT - 1) // UNIT * UNIT
-        out.reference[i] = final[row]
+        out.reference[i] = final[c]
     return filled
 
 
-def _filter_words(rows: I32s, filters: I64s, table: CodedTable) -> Words:
-    """The filter word of each entry: the hull of the filter predicate of its row."""
-    words = np.empty(len(rows), np.uint32)
-    _write_filter_words(rows, filters, table.coded, min(len(table.scales.spaces), RANKED), words)
+def _filter_words(entered: I32s, filters: I64s, table: CodedTable) -> Words:
+    """The filter word of each entry: the hull of the filter predicate of its conjunction."""
+    words = np.empty(len(entered), np.uint32)
+    _write_filter_words(entered, filters, table.coded, min(len(table.scales.spaces), RANKED), words)
     return words
 
 
 @lean_kernel
-def _write_filter_words(rows: I32s, filters: I64s, coded: Coded, nothing: int, words: Words) -> None:
-    for i in range(len(rows)):
-        p = filters[max(rows[i], 0)]
-        if rows[i] < 0:
+def _write_filter_words(entered: I32s, filters: I64s, coded: Coded, nothing: int, words: Words) -> None:
+    for i in range(len(entered)):
+        p = filters[max(entered[i], 0)]
+        if entered[i] < 0:
             words[i] = padding_word(nothing)
         elif p >= 0:
             words[i] = range_word(I64(coded.dimension[p]), I64(coded.first[p]), I64(coded.last[p]))
