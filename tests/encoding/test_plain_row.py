@@ -17,12 +17,6 @@ from tamis.encoding.dimensions.intervals import complement
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.compile import Compiler
 from tamis.encoding.expressions.plain_row import (
-    DIMENSION,
-    HI,
-    LO,
-    MODE,
-    ORDER,
-    START,
     Comparisons,
     PlainEncoder,
     PlainRow,
@@ -61,24 +55,25 @@ def encoder_of(
 
 def encoded(encoder: PlainEncoder, expression: Expression) -> Predicates | None:
     """The predicates of an expression's row. None if only the compiler can encode the expression."""
-    found = _predicates(encoder.row(expression))
-    return _predicates(encoder.keyed_row(expression)) if found is None else found
+    found = _predicates(encoder, encoder.row(expression))
+    return _predicates(encoder, encoder.keyed_row(expression)) if found is None else found
 
 
-def _predicates(row: PlainRow | None) -> Predicates | None:
+def _predicates(encoder: PlainEncoder, row: PlainRow | None) -> Predicates | None:
     if row is None:
         return None
     kept = plain_conjunction(row.scratch, row.codes, row.predicates)
     if kept < 0:
         return None
-    dimension, mode, start, lo, hi, order = row.scratch[[DIMENSION, MODE, START, LO, HI, ORDER]]
+    found = encoder.scratch
+    start = found.start
     return [
         (
-            int(dimension[p]),
-            int(mode[p]),
-            list(zip(lo[start[p] : start[p + 1]], hi[start[p] : start[p + 1]], strict=True)),
+            int(found.dimension[p]),
+            int(found.mode[p]),
+            list(zip(found.lo[start[p] : start[p + 1]], found.hi[start[p] : start[p + 1]], strict=True)),
         )
-        for p in order[:kept].tolist()
+        for p in found.order[:kept].tolist()
     ]
 
 

@@ -12,7 +12,7 @@ from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.engine.layout.aspects import UNKNOWN
 from tamis.engine.layout.key_numbers import LINE, KeyNumbers, line_of, may_be_in, number_of_key
-from tamis.engine.layout.segment_build import ALL_NUMBERED, NUMBERED, SHIFT_AT
+from tamis.engine.layout.lookup import ABOUT, ALL_NUMBERED, NUMBERED, SHIFT_AT
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
 from tamis.kernels.hashing import spread
@@ -123,7 +123,7 @@ def test_lists_of_keys_without_numbers() -> None:
     alike = [[Leaf(d, Mode.SOME, ((key, key),))] for d in range(2) for key in keys]
     rows = rows_with([*alike, *([leaf] for leaf in neighbours)])
     segment = Segment.of(rows, None)
-    flags = segment.body.lookup.about.reshape(-1, 8)[segment.body.lookup.local[:2], SHIFT_AT]
+    flags = segment.body.lookup.about.reshape(-1, ABOUT)[segment.body.lookup.local[:2], SHIFT_AT]
     assert [bool(each & NUMBERED) for each in flags] == [True, True]
     assert [bool(each & ALL_NUMBERED) for each in flags] == [False, True]
     events: list[Event] = [

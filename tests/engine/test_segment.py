@@ -12,9 +12,8 @@ import pytest
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Leaf, Mode
-from tamis.engine.layout import key_numbers, segment_build
+from tamis.engine.layout import key_numbers, lookup
 from tamis.engine.layout.records import order_of
-from tamis.engine.matching import loading
 from tamis.engine.matching.owners import ALIVE, NOT_BY_SLOT
 from tamis.engine.matching.results import Life, Work
 from tamis.engine.matching.thread_scratch import USUAL_SIZES, ScratchSizes, ThreadScratch
@@ -95,8 +94,7 @@ def test_a_few_random_rows_uncompiled() -> None:
 @pytest.mark.kernels
 def test_lists_whose_size_does_not_fit_in_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     if not COMPILED:  # Compiled kernels contain the constant, and eight million entries are too many for a test.
-        monkeypatch.setattr(segment_build, "WHOLE_MOST", 1)
-        monkeypatch.setattr(loading, "WHOLE_MOST", 1)
+        monkeypatch.setattr(lookup, "MOST_SIZE", 1)
     made = RandomRows(5, random_shape(random.Random(5))._replace(rows=60))
     check(rows_with(made.clauses()), [made.event() for _ in range(10)])
 

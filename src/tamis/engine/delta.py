@@ -29,7 +29,7 @@ from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.evaluation import conjunction_holds, load_event, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
-from tamis.encoding.expressions.plain_row import DIMENSION, HI, LO, MODE, ORDER, START, PlainRow, plain_conjunction
+from tamis.encoding.expressions.plain_row import PlainRow, plain_conjunction, read_scratch
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.layout.lists import home_of
@@ -307,7 +307,7 @@ def _enter_row(row: int, table: Conjunctions, chains: Chains) -> None:
 
 
 @brief_kernel
-def _append(given: Packed, row: int, slot: int, scratch: I64s, codes: I64s, count: int, length: int) -> int:
+def _append(given: Packed, row: int, slot: int, packed: Packed, codes: I64s, count: int, length: int) -> int:
     """Write a plain row behind the others, if there is room for it and it is a conjunction."""
     arrays = _read_delta(given)
     owners, table, entered = arrays.owned.owners, arrays.owned.table, arrays.chains.entered
@@ -318,15 +318,15 @@ def _append(given: Packed, row: int, slot: int, scratch: I64s, codes: I64s, coun
         return _NO_ROOM
     if at + length > len(predicates.lo):
         return _NO_ROOM
-    kept = plain_conjunction(scratch, codes, count)
+    kept = plain_conjunction(packed, codes, count)
     if kept < 0:
         return _NOT_PLAIN
-    s, lo, hi = scratch[START], scratch[LO], scratch[HI]
+    scratch = read_scratch(packed)
     for i in range(kept):
-        p = scratch[ORDER, i]
-        predicates.dimension[place + i], predicates.mode[place + i] = scratch[DIMENSION, p], scratch[MODE, p]
-        for v in range(s[p], s[p + 1]):
-            predicates.lo[at], predicates.hi[at] = lo[v], hi[v]
+        p = scratch.order[i]
+        predicates.dimension[place + i], predicates.mode[place + i] = scratch.dimension[p], scratch.mode[p]
+        for v in range(scratch.start[p], scratch.start[p + 1]):
+            predicates.lo[at], predicates.hi[at] = scratch.lo[v], scratch.hi[v]
             at += 1
         predicates.start[place + i + 1] = at
     table.start[row + 1] = place + kept

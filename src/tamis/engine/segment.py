@@ -13,9 +13,10 @@ from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.engine.layout.access_path import Access, access_of
 from tamis.engine.layout.costs import USUAL_COSTS, Costs
 from tamis.engine.layout.forecast import Forecast
+from tamis.engine.layout.lookup import BEGIN
 from tamis.engine.layout.records import MOST_ROWS
 from tamis.engine.layout.scale import MOST_SPACES
-from tamis.engine.layout.segment_build import HAS_RUNS, Body, SegmentFullError, build
+from tamis.engine.layout.segment_build import Body, SegmentFullError, build
 from tamis.engine.matching.match import NO_ROOM_SLOTS, Matching, RowsCall, match_events, match_rows
 from tamis.engine.matching.owners import NamingScratch, OwnerArrays, Owners, Place, numbering_of, slot_numbers
 from tamis.engine.matching.results import WORK, Found, Life, Slots, Work
@@ -115,13 +116,13 @@ class Segment:
     def stats(self) -> dict[str, Any]:
         begin = self.body.directory.begin
         cells, dimensions = self.body.cells, self.body.dimensions
-        always = begin[cells + dimensions : cells + dimensions + 2].astype(np.int64) & (HAS_RUNS - 1)
+        always = begin[cells + dimensions : cells + dimensions + 2].astype(np.int64) & BEGIN
         return {
             "rows": self.owned,
             "conjunctions": len(self),
             "dimensions": dimensions,
             "wide_dimensions": len(self.body.lookup.shift) // (MOST_SPACES + 1),
-            "lists": int(np.count_nonzero(np.diff(begin.astype(np.int64) & (HAS_RUNS - 1)))),
+            "lists": int(np.count_nonzero(np.diff(begin.astype(np.int64) & BEGIN))),
             "entries": self.body.entries,
             "pairs": self.body.pairs.entries,
             "guards": self.body.guards,

@@ -112,7 +112,7 @@ class _SingleCall(NamedTuple):
 
 _DIED, _DELTAS, _IDS, _NOW = (word_of(_SingleCall, name) for name in ("died", "deltas", "ids", "now"))
 _OF_SEGMENT, _OF_DELTA = words_in(_SegmentCall), words_in(_DeltaCall)
-_DELTA_ROWS = word_of(_DeltaCall, "rows")
+_DELTA_COLUMNS, _DELTA_ROWS = word_of(_DeltaCall, "columns"), word_of(_DeltaCall, "rows")
 _OF_VALUES, _VALUES_AT = words_in(EventValues), word_of(RowsCall, "batch.dimension")
 """How many words packed `EventValues` take, and where a packed `RowsCall` has them: all fields of its batch but `start`."""
 _read_single, _read_segment, _read_delta = reader_of(_SingleCall), reader_of(_SegmentCall), reader_of(_DeltaCall)
@@ -243,7 +243,9 @@ class Single:
         given[_DELTAS + 1] = _OF_DELTA * len(deltas)
         at = 0
         for _, (columns, number) in deltas:
-            self._deltas[at : at + 3] = *columns.place, number
+            columns_at = at + _DELTA_COLUMNS
+            self._deltas[columns_at], self._deltas[columns_at + 1] = columns.place
+            self._deltas[at + _DELTA_ROWS] = number
             at += _OF_DELTA
         self._last_rows = max(at - _OF_DELTA, 0) + _DELTA_ROWS
         self._number, self._rows_put = version.number, -1

@@ -43,6 +43,9 @@ _TYPES = (
 _INT64, _FLOAT64, _INT32, _FLOAT32, _INT16, _INT8, _UINT8, _UINT16, _UINT32 = range(len(_TYPES))
 _CODES = {kind.id: code for code, kind in enumerate(_TYPES)}
 _WIDTHS = [kind.bit_width // 8 for kind in _TYPES]
+_ARRAYS = 2
+_VALUES, _VALIDITY = range(_ARRAYS)
+"""The arrays of a column in `_Buffers.packed`."""
 
 
 _Numbers: TypeAlias = Sequence[int] | I32s
@@ -152,7 +155,7 @@ def _fill(columns: _Buffers, first: int, out: _Values, large: Bools) -> int:
     for row in range(len(out.start) - 1):
         out.start[UP(row)] = at
         for c in range(len(columns.code)):
-            here = _is_there(u1(columns.packed, 2 * c + 1), columns.bit[UP(c)] + first + row)
+            here = _is_there(u1(columns.packed, _ARRAYS * c + _VALIDITY), columns.bit[UP(c)] + first + row)
             number = np.float64(_number(columns.packed, c, columns.code[UP(c)], UP(first + row)))
             here &= number == number
             bits = I64(number.view(np.int64))
@@ -168,7 +171,7 @@ def _fill(columns: _Buffers, first: int, out: _Values, large: Bools) -> int:
 def _fill_entries(columns: _Buffers, parents: I64s, codes: I32s, out: _Values, latest: I64s) -> int:
     """Write the values of entries. Returns the number of values, or -1 if the entries cannot be encoded here."""
     start, dimensions, at = out.start, columns.dimension, 0
-    validity, bit, code = u1(columns.packed, 1), columns.bit[0], columns.code[0]
+    validity, bit, code = u1(columns.packed, _VALIDITY), columns.bit[0], columns.code[0]
     for i in range(len(parents)):
         here = _is_there(validity, bit + i)
         number = np.float64(_number(columns.packed, 0, code, UP(i)))
@@ -198,20 +201,21 @@ def _is_there(validity: U8s, place: int) -> int:
 @inlined
 def _number(columns: Packed, c: int, code: int, row: int) -> np.float64:
     """The number of a column in a row. It is undefined if the value is null."""
+    values = _ARRAYS * c + _VALUES
     if code == _INT64:
-        return np.float64(i8(columns, 2 * c)[row])
+        return np.float64(i8(columns, values)[row])
     if code == _FLOAT64:
-        return np.float64(f8(columns, 2 * c)[row])
+        return np.float64(f8(columns, values)[row])
     if code == _INT32:
-        return np.float64(i4(columns, 2 * c)[row])
+        return np.float64(i4(columns, values)[row])
     if code == _FLOAT32:
-        return np.float64(f4(columns, 2 * c)[row])
+        return np.float64(f4(columns, values)[row])
     if code == _INT16:
-        return np.float64(i2(columns, 2 * c)[row])
+        return np.float64(i2(columns, values)[row])
     if code == _INT8:
-        return np.float64(i1(columns, 2 * c)[row])
+        return np.float64(i1(columns, values)[row])
     if code == _UINT8:
-        return np.float64(u1(columns, 2 * c)[row])
+        return np.float64(u1(columns, values)[row])
     if code == _UINT16:
-        return np.float64(u2(columns, 2 * c)[row])
-    return np.float64(u4(columns, 2 * c)[row])
+        return np.float64(u2(columns, values)[row])
+    return np.float64(u4(columns, values)[row])

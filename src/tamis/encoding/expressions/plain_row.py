@@ -29,8 +29,10 @@ from tamis.encoding.expressions.conjunctions import Conjunctions, sort_predicate
 from tamis.encoding.expressions.predicate_encoding import WHOLE, compared_intervals, judge_rows
 from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE
 from tamis.encoding.expressions.predicates import Predicates
+from tamis.kernels.fields import packed_fields, reader_of
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I64s
+from tamis.kernels.packed import Packed
 from tamis.language.expression import And, Expression, Predicate
 from tamis.language.operators import COMPARED, POSITIVE, Operator
 from tamis.language.reading import to_expression
@@ -44,10 +46,6 @@ _UNKNOWN = -1
 """The code of a comparison that this encoder has not seen yet."""
 _MOST_WORDS = 256
 """Longer rows are for the compiler."""
-DIMENSION, MODE, START, LO, HI, ORDER = range(6)
-"""The rows of the scratch in which `plain_conjunction` leaves columns of predicates and their order."""
-_BASE, _VALUE_START, _GOOD, _SCALARS, _KEYS, _ROW, _STATE, _KEPT, _WORDS = range(6, 15)
-"""The rows that it works in, and the row of the words."""
 _PLAIN = frozenset({int, float})
 _CODES = {
     each: (OPERATOR_CODE[POSITIVE.get(each, each)] << _OPERATOR) + _NONE * (each in POSITIVE) for each in COMPARED
@@ -141,10 +139,45 @@ def _layout(comparisons: int, literals: int) -> Callable[..., bytes]:
     return struct.Struct(f"{2 * comparisons}q{literals}d").pack
 
 
-class PlainRow(NamedTuple):
-    """A conjunction laid out for `plain_conjunction`."""
+class PlainScratch(NamedTuple):
+    """What `plain_conjunction` works in. It leaves the columns of predicates and their order."""
 
-    scratch: I64s
+    dimension: I64s
+    mode: I64s
+    start: I64s
+    lo: I64s
+    hi: I64s
+    order: I64s
+    base: I64s
+    """The operator of each predicate."""
+    value_start: I64s
+    """Where the keys of each predicate begin; one more element at the end."""
+    good: I64s
+    """Whether the constants of each predicate have keys."""
+    scalar: I64s
+    """Whether the attribute of each predicate is a scalar."""
+    keys: I64s
+    row_start: I64s
+    state: I64s
+    kept_start: I64s
+    words: I64s
+    """The words of the row."""
+
+
+_ROWS = {"row_start": 2, "state": 1, "kept_start": 2}
+"""The sizes of the arrays about rows, of which there is one."""
+read_scratch = reader_of(PlainScratch)
+
+
+def _plain_scratch() -> PlainScratch:
+    return PlainScratch(*(np.zeros(_ROWS.get(name, _MOST_WORDS + 1), np.int64) for name in PlainScratch._fields))
+
+
+class PlainRow(NamedTuple):
+    """A conjunction laid out for `plain_conjunction`. Its encoder must be kept alive."""
+
+    scratch: Packed
+    """The packed `PlainScratch` of the encoder."""
     codes: I64s
     predicates: int
     length: int
@@ -158,8 +191,9 @@ class PlainEncoder:
         self._comparisons = comparisons
         self._codes = np.full(16, _UNKNOWN, np.int64)
         """Number of a comparison -> its code, if it compares with numbers."""
-        self._scratch = np.zeros((_WORDS + 1, _MOST_WORDS + 1), np.int64)
-        self._words = self._scratch[_WORDS].data.cast("B")
+        self.scratch = _plain_scratch()
+        self._packed = packed_fields(self.scratch)
+        self._words = self.scratch.words.data.cast("B")
 
     def row(self, expression: Expression) -> PlainRow | None:
         """The row of an expression that compares with numbers only; None if it does not.
@@ -172,7 +206,7 @@ class PlainEncoder:
         words, predicates, length = prepared
         self._words[: 8 * length] = words
         # PlainRow(...) without the call of its __new__.
-        return tuple.__new__(PlainRow, (self._scratch, self._codes, predicates, length))
+        return tuple.__new__(PlainRow, (self._packed, self._codes, predicates, length))
 
     def keyed_row(self, expression: Expression) -> PlainRow | None:
         """The row of an expression with the keys of its constants, of any kind; None if it is for the compiler.
@@ -201,8 +235,8 @@ class PlainEncoder:
         words = [*codes, *counts, *keys]
         if len(words) > _MOST_WORDS:
             return None
-        self._scratch[_WORDS, : len(words)] = words
-        return PlainRow(self._scratch, self._codes, len(codes), len(words))
+        self.scratch.words[: len(words)] = words
+        return PlainRow(self._packed, self._codes, len(codes), len(words))
 
     def _learn(self, comparison: int | None, code: int) -> None:
         if comparison is not None:
@@ -221,25 +255,24 @@ def _has_key(dimension: Dimension, value: Scalar) -> bool:
 
 
 @lean_kernel
-def plain_conjunction(scratch: I64s, codes: I64s, count: int) -> int:
-    """Write the predicates of a row and their order to the scratch.
+def plain_conjunction(packed: Packed, codes: I64s, count: int) -> int:
+    """Write the predicates of a row and their order to the packed `PlainScratch`.
 
     Returns how many predicates are kept, or -1 if the row is not a conjunction as it stands.
     """
-    dimension, mode, start, lo, hi = scratch[DIMENSION], scratch[MODE], scratch[START], scratch[LO], scratch[HI]
-    base, value_start, good = scratch[_BASE], scratch[_VALUE_START], scratch[_GOOD]
-    scalar, keys, words = scratch[_SCALARS], scratch[_KEYS], scratch[_WORDS]
-    row_start, state, kept_start = scratch[_ROW, :2], scratch[_STATE, :1], scratch[_KEPT, :2]
-    value_start[0], start[0], row_start[0], row_start[1] = 0, 0, 0, count
+    scratch = read_scratch(packed)
+    value_start, good, keys, words = scratch.value_start, scratch.good, scratch.keys, scratch.words
+    row_start = scratch.row_start
+    value_start[0], scratch.start[0], row_start[0], row_start[1] = 0, 0, 0, count
     for p in range(count):
         comparison = words[p]
         if comparison >= len(codes) or (comparison >= 0 and codes[comparison] == _UNKNOWN):
             return -1
         code = ~comparison if comparison < 0 else codes[comparison]
-        dimension[p] = code >> _DIMENSION
-        mode[p] = (code & _NONE) // _NONE
-        scalar[p] = (code & _SCALAR) // _SCALAR
-        base[p] = (code >> _OPERATOR) & _OPERATORS
+        scratch.dimension[p] = code >> _DIMENSION
+        scratch.mode[p] = (code & _NONE) // _NONE
+        scratch.scalar[p] = (code & _SCALAR) // _SCALAR
+        scratch.base[p] = (code >> _OPERATOR) & _OPERATORS
         good[p] = 1
         value_start[p + 1] = value_start[p] + words[count + p]
         for v in range(value_start[p], value_start[p + 1]):
@@ -247,9 +280,10 @@ def plain_conjunction(scratch: I64s, codes: I64s, count: int) -> int:
             if code & _NUMBER:
                 good[p] &= is_small(keys[v])  # Numbers that may have labels are for the compiler.
                 keys[v] = code_of_bits(keys[v])
-    compared_intervals(base[:count], value_start, keys, good, mode, start, lo, hi)
-    predicates = Predicates(dimension, mode, start, lo, hi)
-    judge_rows(row_start, predicates, good, scalar, state)
-    if state[0] != WHOLE:
+    mode, start, lo, hi = scratch.mode, scratch.start, scratch.lo, scratch.hi
+    compared_intervals(scratch.base[:count], value_start, keys, good, mode, start, lo, hi)
+    predicates = Predicates(scratch.dimension, mode, start, lo, hi)
+    judge_rows(row_start, predicates, good, scratch.scalar, scratch.state)
+    if scratch.state[0] != WHOLE:
         return -1
-    return sort_predicates(Conjunctions(row_start, predicates), scratch[ORDER], kept_start)
+    return sort_predicates(Conjunctions(row_start, predicates), scratch.order, scratch.kept_start)

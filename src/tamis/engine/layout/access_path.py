@@ -15,14 +15,14 @@ from tamis.encoding.expressions.conjunctions import Conjunctions, conjunctions_t
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.engine.layout.forecast import Forecast, reaches
 from tamis.engine.layout.guards import count_entries
+from tamis.engine.layout.lookup import ABOUT, BEGIN, SIDES, first_half, second_half
 from tamis.engine.layout.pairs import enter_pairs, entries_like, plan_pairs
 from tamis.engine.layout.plan import ALWAYS, LOWER, PAIRS, POINTS, PRESENCE, UPPER, Plan, plan_rows
 from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, CodedTable, code_table, fill_mask, has_space
 from tamis.engine.layout.second_filter import choose_second
-from tamis.engine.layout.segment_build import HAS_RUNS, SIDES, Body
+from tamis.engine.layout.segment_build import Body
 from tamis.kernels.ranges import run_indices
 
-_WHOLE = HAS_RUNS - 1
 _NONE = -1
 
 
@@ -94,8 +94,8 @@ def _size_of_lists(plan: Plan, table: CodedTable, body: Body) -> tuple[int, int]
         lists = _lists(way, p, table, body)
         return len(lists), sum(_size(body, number) for number in lists)
     d = int(table.coded.dimension[p])
-    sides = int(body.lookup.about[d * 8 + SIDES])
-    at = sides >> 32 if way == LOWER else sides & 0xFFFFFFFF
+    sides = int(body.lookup.about[ABOUT * d + SIDES])
+    at = first_half(sides) if way == LOWER else second_half(sides)
     return 1, int(body.directory.bounds[at + int(table.scales.spaces[d])]) - int(body.directory.bounds[at])
 
 
@@ -126,7 +126,7 @@ def _lists(way: int, p: int, table: CodedTable, body: Body) -> list[int]:
 
 def _size(body: Body, number: int) -> int:
     """The number of entries of a list, those of its runs too."""
-    begin, end = (int(bound) & _WHOLE for bound in body.directory.begin[number : number + 2])
+    begin, end = (int(bound) & BEGIN for bound in body.directory.begin[number : number + 2])
     runs = slice(*np.searchsorted(body.runs.list, [number, number + 1]))
     lengths = np.diff(body.runs.start)[runs]
     return count_entries(body.entry[2 * begin : 2 * end : 2], body.dimensions) + int(lengths.sum())

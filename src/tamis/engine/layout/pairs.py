@@ -47,7 +47,8 @@ from tamis.kernels.prefetch import prefetch
 _MOST_CELLS = 4
 """The most spaces of a range that pairs are made of."""
 _WORDS = 4
-"""Words of an entry."""
+_LOW, _HIGH, _FILTER, _REFERENCE = range(_WORDS)
+"""The words of an entry: its two cells, its filter word, and the reference to its record."""
 _PADDING = 64
 _PART_BITS = 3
 _HITS = 1024
@@ -256,7 +257,7 @@ def enter_pairs(table: CodedTable, plan: Plan) -> tuple[Pairs, I32s]:
     begin = np.zeros((1 << bits) + 1, np.uint32)
     begin[1:] = np.cumsum(np.bincount(bucket, minlength=1 << bits))
     entry = np.zeros((filled + _PADDING, _WORDS), np.uint32)
-    entry[:filled, 0], entry[:filled, 1] = low[order], high[order]
+    entry[:filled, _LOW], entry[:filled, _HIGH] = low[order], high[order]
     cell = np.where(_members(table, plan), table.scales.cell[:-1], _NONE).astype(np.int32)
     return Pairs(cell, begin, mark, entry.ravel()), conjunctions[order]
 
@@ -264,7 +265,7 @@ def enter_pairs(table: CodedTable, plan: Plan) -> tuple[Pairs, I32s]:
 def complete_pairs(pairs: Pairs, words: Words, references: Words) -> None:
     """Write filter words and references."""
     entry = pairs.entry.reshape(-1, _WORDS)[: len(references)]
-    entry[:, 2], entry[:, 3] = words, references
+    entry[:, _FILTER], entry[:, _REFERENCE] = words, references
 
 
 @lean_kernel
@@ -329,11 +330,11 @@ def _bits_of(buckets: int) -> int:
 
 def entries_like(pairs: Pairs, others: Pairs) -> tuple[int, int]:
     """How many different pairs of cells `others` has, and how many entries `pairs` has for them."""
-    distinct = np.unique(others.entry.reshape(-1, _WORDS)[: others.entries, :2], axis=0)
+    distinct = np.unique(others.entry.reshape(-1, _WORDS)[: others.entries, _LOW : _HIGH + 1], axis=0)
     low, high = np.ascontiguousarray(distinct.T)
     bucket = np.empty(len(distinct), np.int64)
     _bucket(low, high, len(pairs.mark).bit_length() - 1, bucket, np.zeros_like(pairs.mark))
-    entries = pairs.entry.reshape(-1, _WORDS)[:, :2]
+    entries = pairs.entry.reshape(-1, _WORDS)[:, _LOW : _HIGH + 1]
     parts = zip(distinct, pairs.start[bucket].tolist(), pairs.start[bucket + 1].tolist(), strict=True)
     return len(distinct), sum(int((entries[first:last] == pair).all(axis=1).sum()) for pair, first, last in parts)
 
@@ -402,7 +403,7 @@ def _find_hits(pairs: Pairs, scratch: PairScratch, hits: int, found: Words, met:
         low, high = min(one, other), max(one, other)
         for q in range(bucket[UP(i)] >> 32, bucket[UP(i)] & 0xFFFFFFFF):
             found[UP(met)] = U32(q)
-            met += I64((entry[UP(_WORDS * q)] == low) & (entry[UP(_WORDS * q + 1)] == high))
+            met += I64((entry[UP(_WORDS * q + _LOW)] == low) & (entry[UP(_WORDS * q + _HIGH)] == high))
     return met, looked
 
 
@@ -419,7 +420,7 @@ def _find_in_all(
     met = 0
     for q in range(entries):
         found[UP(met)] = U32(q)
-        met += I64(has[UP(entry[UP(_WORDS * q)])] & has[UP(entry[UP(_WORDS * q + 1)])])
+        met += I64(has[UP(entry[UP(_WORDS * q + _LOW)])] & has[UP(entry[UP(_WORDS * q + _HIGH)])])
     for i in range(count):
         has[UP(cells[UP(i)])] = False
     return met, entries
@@ -427,9 +428,9 @@ def _find_in_all(
 
 @inlined
 def pair_word(entry: Words, place: int) -> np.uint32:
-    return entry[UP(_WORDS * place + 2)]
+    return entry[UP(_WORDS * place + _FILTER)]
 
 
 @inlined
 def pair_reference(entry: Words, place: int) -> np.uint32:
-    return entry[UP(_WORDS * place + 3)]
+    return entry[UP(_WORDS * place + _REFERENCE)]

@@ -7,8 +7,7 @@ comes first.
     r | s << 4     r ranges, s sets
     n | b << 4     n tests for keys, b tests for bounds: in segments that have wide dimensions
     DONE           nothing is left to check: there is no record, and the place is the row
-    LONG           a header of two words has the number of ranges, tests for keys, tests for bounds, far tests, far sets, sets
-                   and masks
+    LONG           a header says how many there are of each group: see `record_header`
 
     range      dimension << 16 | first << 8 | width          the event's space minus first, as a byte, is at most width
     set        two words: six spaces, 15 bits of dimension, negated?
@@ -59,6 +58,20 @@ from tamis.engine.layout.predicate_codes import (
     read_table,
     spaces_of,
 )
+from tamis.engine.layout.record_header import (
+    BOUNDS,
+    FAR_SETS,
+    FAR_TESTS,
+    GROUPS,
+    HEADER_MOST,
+    LONG_WORDS,
+    MASKS,
+    NAMES,
+    RANGES,
+    SETS,
+    header_of,
+    write_header,
+)
 from tamis.engine.layout.scale import CODE_BITS, MISSING, Bytes, Scales, bucket_of, code_in
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, lean_kernel, merged
@@ -78,14 +91,10 @@ MOST_ROWS, MOST_WORDS = 1 << PLACE_BITS, UNIT << PLACE_BITS
 SHAPES = 256
 LONG, DONE = 255, 254
 _MOST_IN_SHAPE = 15
-_HEADER_MOST = 255
 _MOST_SIZE = (1 << 16) - 1
 """The most words of a record: its size has 16 bits while the segment is built."""
 _NONE = int(Mode.NONE)
 
-RANGES, NAMES, BOUNDS, FAR_TESTS, FAR_SETS, SETS, MASKS = range(7)
-"""The groups of words of a record, in their order. NAMES are tests for keys, BOUNDS are tests for bounds."""
-GROUPS = 7
 _MOST_MEMBERS = 8
 """The most members of a set that become tests. A larger set becomes a far set, which takes fewer steps per member."""
 _NO_WORDS = -1
@@ -184,8 +193,8 @@ def most_words(table: CodedTable) -> int:
     """How many words all records together may take."""
     kind, start = table.coded.kind, table.start
     masks = np.count_nonzero((kind == SET) | (kind == NOT_SET) | (kind == MASK))
-    rows = len(start) - 1
-    return (3 + 2 * UNIT) * rows + 4 * int(start[-1]) + len(table.predicates.lo) + 2 * MASK_WORDS * int(masks)
+    count = len(start) - 1
+    return (LONG_WORDS + 2 * UNIT) * count + 4 * int(start[-1]) + len(table.predicates.lo) + 2 * MASK_WORDS * int(masks)
 
 
 def order_in_lists(table: CodedTable, plan: Plan) -> Words:
@@ -199,40 +208,41 @@ def order_in_lists(table: CodedTable, plan: Plan) -> Words:
 def _order(packed: Packed, plan: Plan, counts: I64s, order: Words) -> None:
     table: CodedTable = read_table(packed)
     predicates, coded, scales = table.predicates, table.coded, table.scales
-    for row in range(len(order)):
-        access, filtered = plan.access[row], plan.filter[row]
-        choice = Choice(deciding(access, predicates.mode), plan.way[row], filtered, plan.second[row], False)
+    for c in range(len(order)):
+        access, filtered = plan.access[c], plan.filter[c]
+        choice = Choice(deciding(access, predicates.mode), plan.way[c], filtered, plan.second[c], False)
         counts[:] = 0
-        for p in range(table.start[row], table.start[row + 1]):
+        for p in range(table.start[c], table.start[c + 1]):
             if not is_settled(p, coded, scales, choice):
                 _count(p, predicates, coded, scales, counts)
         dimension = coded.dimension[filtered] if filtered >= 0 else 0
         shape, _, _ = _shape(counts, len(scales.shift) > 0)
-        order[row] = (shape << 16) | (dimension & 0xFFFF)
+        order[c] = (shape << 16) | (dimension & 0xFFFF)
 
 
 @merged
 def write_record(
-    row: int, choice: Choice, table: CodedTable, numbers: KeyNumbers, scratch: RecordScratch, out: Words, at: int
+    conjunction: int,
+    choice: Choice,
+    table: CodedTable,
+    numbers: KeyNumbers,
+    scratch: RecordScratch,
+    out: Words,
+    at: int,
 ) -> tuple[int, int]:
     """Write the record of a conjunction at a place, without its row; returns its shape and its number of words.
 
     The record leaves out predicates that `choice` decides, see `is_settled`.
     """
     coded, order, counts = table.coded, scratch.order, scratch.counts
-    begin, end = table.start[row], table.start[row + 1]
+    begin, end = table.start[conjunction], table.start[conjunction + 1]
     order_of(begin, end, coded.probability, order)
     left, doubt = _select(end - begin, choice, table, scratch)
     out[at] = U32(DOUBT if doubt else 0)
     if left == 0 and not doubt:
         return DONE, 0
-    to = at + 1
     shape, before, between = _shape(counts, len(table.scales.shift) > 0)
-    if shape == LONG:
-        out[to] = U32(counts[RANGES] | (counts[SETS] << 8) | (counts[MASKS] << 16) | (counts[FAR_SETS] << 24))
-        out[to + 1] = U32(counts[NAMES] | (counts[BOUNDS] << 8) | (counts[FAR_TESTS] << 16))
-        to += 2
-    named = 0
+    to, named = at + (LONG_WORDS if shape == LONG else 1), 0
     for group in range(GROUPS):
         if counts[group] == 0:
             continue
@@ -252,7 +262,7 @@ def write_record(
             out[w] = never_named(out[first]) if group == NAMES else out[first]
         to = end
     if shape == LONG:
-        out[at + 2] |= U32(named << 24)
+        write_header(header_of(counts, named), out, at)
     else:
         out[at] |= U32(named << PREDICATES_AT)
     if to - at > _MOST_SIZE:
@@ -366,7 +376,7 @@ def _select(count: int, choice: Choice, table: CodedTable, scratch: RecordScratc
         most = max(most, counts[group])
         order[left] = p | (group << _GROUP_AT)
         left += 1
-    if most > _HEADER_MOST:
+    if most > HEADER_MOST:
         for group in range(GROUPS):
             counts[group] = 0
         return 0, True

@@ -35,6 +35,8 @@ MOST_SPACES = 254
 MISSING = 255
 """The space of an attribute that an event lacks."""
 PLACES = 1 << 13
+PER_WHOLE = 2
+"""Spaces of a whole number in `Scales.table`."""
 SPACE_CODES = 2 * PLACES
 """Codes of a bucket."""
 LOWEST_CODE = 1
@@ -137,8 +139,8 @@ def scales_of(predicates: Predicates) -> Scales:
         ends=ends.distinct,
         lowest=lowest,
         wholes=wholes,
-        table_at=np.cumsum(2 * wholes, dtype=np.int64) - 2 * wholes,
-        table=np.empty(2 * int(wholes.sum(dtype=np.int64)), np.uint8),
+        table_at=np.cumsum(PER_WHOLE * wholes, dtype=np.int64) - PER_WHOLE * wholes,
+        table=np.empty(PER_WHOLE * int(wholes.sum(dtype=np.int64)), np.uint8),
     )
     _lay_out(cuts, ends, scales)
     _tabulate(scales)
@@ -221,10 +223,10 @@ def table_space(table: Bytes, at: int, lowest: int, wholes: int, key: int) -> in
     place = np.floor(number)
     if not place >= lowest:
         # A key that is no number (NaN) is below all numbers if it is negative, else above all.
-        return 0 if key < 0 or number < lowest else table[UP(at + 2 * wholes - 1)]
+        return 0 if key < 0 or number < lowest else table[UP(at + PER_WHOLE * wholes - 1)]
     if place >= lowest + wholes:
-        return table[UP(at + 2 * wholes - 1)]
-    return table[UP(at + 2 * (I64(place) - lowest) + I64(number != place))]
+        return table[UP(at + PER_WHOLE * wholes - 1)]
+    return table[UP(at + PER_WHOLE * (I64(place) - lowest) + I64(number != place))]
 
 
 @inlined
@@ -283,7 +285,7 @@ def _tabulate(scales: Scales) -> None:
     """Fill the tables of whole numbers."""
     for d in range(len(scales.wholes)):
         for i in range(scales.wholes[d]):
-            key, at = code_of_whole(scales.lowest[d] + i), scales.table_at[d] + 2 * i
+            key, at = code_of_whole(scales.lowest[d] + i), scales.table_at[d] + PER_WHOLE * i
             scales.table[at] = bucket_of(key, d, scales)
             scales.table[at + 1] = bucket_of(key + 1, d, scales)
 

@@ -25,9 +25,10 @@ from tamis.engine.layout.forecast import Forecast, expected_entries
 from tamis.engine.layout.guards import GuardedLists, Guards, padding_word, visited_share
 from tamis.engine.layout.key_numbers import KeyNumbers, number_keys
 from tamis.engine.layout.lists import Entries, Points, enter, first_point_list
+from tamis.engine.layout.lookup import Directory, Lookup, find_lists
 from tamis.engine.layout.pairs import Pairs, complete_pairs, with_pairs
-from tamis.engine.layout.plan import PAIRS, POINTS, RANKED, Choice, Plan, deciding, plan_rows
-from tamis.engine.layout.predicate_codes import KEYS, POINT, Coded, CodedTable, code_table, read_table
+from tamis.engine.layout.plan import PAIRS, RANKED, Choice, Plan, deciding, plan_rows
+from tamis.engine.layout.predicate_codes import Coded, CodedTable, code_table, read_table
 from tamis.engine.layout.records import (
     DONE,
     MOST_ROWS,
@@ -41,72 +42,26 @@ from tamis.engine.layout.records import (
     write_record,
 )
 from tamis.engine.layout.runs import Runs, find_runs, sorted_runs
-from tamis.engine.layout.scale import MOST_SPACES, Bytes, Dimensions, Keys, Scales, scales_of
+from tamis.engine.layout.scale import scales_of
 from tamis.engine.layout.second_filter import choose_second
 from tamis.engine.layout.statistics import likelihood_of
 from tamis.kernels.background import checkpoint
 from tamis.kernels.fields import packed_fields
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I64, U32, U64, Bools, I32s, I64s, U64s
 from tamis.kernels.packed import Packed, aligned_zeros
 from tamis.kernels.prefetch import prefetch
 
-HAS_RUNS = 1 << 31
-"""Set in the begin of a list that has runs."""
 _NONE = -1
 _PADDING = 64
 _FAR, _NEAR = 16, 8
 """How many entries ahead the place of a record, and the record itself, are fetched."""
-_PLACE = (1 << 40) - 1
+_SHAPE_AT, _SIZE_AT = 40, 48
+_PLACE = (1 << _SHAPE_AT) - 1
 
 
 class SegmentFullError(Exception):
     """There are more records than references can reach: the rows must be divided among segments."""
-
-
-class Directory(NamedTuple):
-    """Where lists begin and end."""
-
-    begin: Words
-    """The first entry of each list of spaces, presence, always and points; one more at the end. Some have HAS_RUNS set."""
-    bounds: Words
-    """For the sorted bounds of a dimension: their begin, then the end of the satisfied prefix for each space."""
-
-
-class _Sides(NamedTuple):
-    """Dimension -> where its sorted upper and lower bounds lie in `Directory.bounds`."""
-
-    upper: I64s
-    lower: I64s
-
-
-class Lookup(NamedTuple):
-    """What is needed to find the space and code of a value: see `Scales`, and below the columns of `about`."""
-
-    local: Dimensions
-    about: I64s
-    cuts: Keys
-    table: Bytes
-    shift: Bytes
-    whole: I64s
-    """Two words for every whole number of the dimensions that have a table. The first has its space and list, see `whole_word`.
-    The second says where the sorted upper and lower bounds that it satisfies end."""
-    brief: I64s
-    """For each dimension of the matcher: what a single-valued event needs besides `whole` if its value is there. See `_brief`."""
-
-
-CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)
-EDGES, NUMBERED, ALL_NUMBERED, SHIFTS = 1 << 32, 1 << 33, 1 << 34, (1 << 32) - 1
-"""The columns of `Lookup.about`: what matching needs to know of a dimension, in one cache line.
-
-    CELL       its first cell
-    BLOCKS     how many blocks of cuts it has, at AT; 0: spaces are looked up in a table at AT
-    LOWEST     the first whole number of this table; WHOLES: how many whole numbers it has
-    SIDES      where its sorted lower and upper bounds lie, 32 bits each
-    PRESENCE   begin and end of the list of the dimension, 32 bits each
-    SHIFT_AT   as in `Scales`; above SHIFTS, EDGES and NUMBERED are as in `Coded`; ALL_NUMBERED: all keys that have lists of
-               their own have numbers
-"""
 
 
 class Body(NamedTuple):
@@ -166,7 +121,7 @@ class _Written(NamedTuple):
 
     record: Words
     place: U64s
-    """Conjunction -> size << 48 | shape << 40 | place of its record."""
+    """Conjunction -> size << _SIZE_AT | shape << _SHAPE_AT | place of its record."""
 
 
 class _LaidOut(NamedTuple):
@@ -218,7 +173,7 @@ def build(
         second[: len(in_lists)] = _filter_words(in_lists, plan.second, table)
     checkpoint()
     complete_pairs(pairs, _filter_words(in_pairs, plan.second, table), of_pairs)
-    lookup, directory = _lookup(table, plan, listed)
+    lookup, directory = find_lists(table, plan, listed.points, listed.in_lists.list, listed.runs.list)
     conjunction = np.full(max(len(laid_out.number), int(laid_out.number.max(initial=0)) + 1), _NONE, np.int32)
     conjunction[laid_out.number] = np.arange(len(laid_out.number))
     body = Body(
@@ -262,22 +217,22 @@ def _write_records(
     table: CodedTable, plan: Plan, key_numbers: KeyNumbers, listed: I32s, has_second: bool
 ) -> tuple[_Written, int]:
     """The records of all conjunctions, and how many words they take; `listed` are the conjunctions of entries outside of runs."""
-    rows = len(table.start) - 1
-    written = _Written(np.empty(most_words(table) + _PADDING, np.uint32), np.empty(rows, np.uint64))
-    in_lists = np.bincount(listed[listed >= 0], minlength=rows) > 0
+    count = len(table.start) - 1
+    written = _Written(np.empty(most_words(table) + _PADDING, np.uint32), np.empty(count, np.uint64))
+    in_lists = np.bincount(listed[listed >= 0], minlength=count) > 0
     words = _write_all(packed_fields(table), plan, key_numbers, in_lists, has_second, record_scratch(table), written)
-    if words + UNIT * rows >= MOST_WORDS or rows >= MOST_ROWS:
+    if words + UNIT * count >= MOST_WORDS or count >= MOST_ROWS:
         raise SegmentFullError
     return written, words
 
 
-def _lay_out_records(rows: I32s, complete: Bools, written: _Written, words: int, numbers: I64s | None) -> _LaidOut:
-    """Lay out the records, which have `words` words, in the order of the entries, whose conjunctions are `rows`."""
+def _lay_out_records(entered: I32s, complete: Bools, written: _Written, words: int, numbers: I64s | None) -> _LaidOut:
+    """Lay out the records, which have `words` words, in the order of the entries, whose conjunctions are `entered`."""
     count = len(written.place)
     record = np.zeros(words + UNIT * count + _PADDING, np.uint32)
     numbers = np.full(count, _NONE, np.int64) if numbers is None else numbers
-    out = _LaidOut(np.empty(len(rows), np.uint32), record, numbers, np.full(count, _NONE, np.int64))
-    filled = _lay_out(rows, complete, written, out)
+    out = _LaidOut(np.empty(len(entered), np.uint32), record, numbers, np.full(count, _NONE, np.int64))
+    filled = _lay_out(entered, complete, written, out)
     return out._replace(record=record[: filled + _PADDING].copy())
 
 
@@ -286,123 +241,6 @@ def _entries(words: Words, references: Words) -> Words:
     entry = aligned_zeros(2 * (len(words) + _PADDING), np.uint32)
     entry[: 2 * len(words) : 2], entry[1 : 2 * len(words) : 2] = words, references
     return entry
-
-
-def _lookup(table: CodedTable, plan: Plan, listed: _Listed) -> tuple[Lookup, Directory]:
-    """How matching finds the lists of a value."""
-    scales = table.scales
-    unsorted = first_point_list(scales) + len(listed.points.key)
-    directory, sides = _directory(listed.in_lists.list, listed.runs.list, scales, unsorted)
-    about = _about(scales, plan, table.coded, directory, sides)
-    whole = np.zeros(max(len(scales.table), 2), np.int64)
-    _fill_whole_words(scales, directory, sides, whole)
-    brief = _brief(scales, about, directory.bounds)
-    return Lookup(scales.local, about, scales.cuts, scales.table, scales.shift, whole, brief), directory
-
-
-def _directory(lists: I64s, run_lists: I64s, scales: Scales, unsorted: int) -> tuple[Directory, _Sides]:
-    """The directory, and where the sorted bounds of each dimension lie in it. The first `unsorted` lists are not sorted."""
-    cells = int(scales.cell[-1])
-    counts = np.bincount(lists, minlength=unsorted + 2 * cells)
-    ends = np.cumsum(counts)
-    begin = np.zeros(unsorted + 1, np.uint32)
-    begin[1:] = ends[:unsorted]
-    begin[run_lists] |= U32(HAS_RUNS)
-    # A dimension with bounds on one side only has an empty list on the other side, which saves branches in matching.
-    places, filled = [], MOST_SPACES + 2
-    bounds: list[I64s] = [np.zeros(filled, np.int64)]
-    for side in range(2):
-        base = unsorted + side * cells
-        used = np.add.reduceat(counts[base : base + cells], scales.cell[:-1]) if cells else np.zeros(0)
-        at = np.zeros(len(scales.spaces), np.int64)
-        for d in np.flatnonzero(used).tolist():
-            first, spaces = base + int(scales.cell[d]), int(scales.spaces[d])
-            prefix = ends[first : first + spaces]
-            at[d] = filled
-            bounds.append(ends[first - 1 : first] if first else np.zeros(1, np.int64))
-            bounds.append(prefix[::-1] if side == 0 else prefix)
-            filled += spaces + 1
-        places.append(at)
-    return Directory(begin, np.concatenate(bounds).astype(np.uint32)), _Sides(*places)
-
-
-BRIEF = 4
-"""Words of a dimension in `Lookup.brief`."""
-WHOLE_RUNS = 1 << 8
-WHOLE_MOST = (1 << 23) - 1
-
-
-@inlined
-def whole_word(space: int, begin: int, end: int, has_runs: bool) -> int:
-    """What matching needs to know about a whole number, in one word.
-
-    begin of the list << 32 | size << 9 | has runs? << 8 | space          size WHOLE_MOST: the list is too long, look it up
-    """
-    return (begin << 32) | (min(end - begin, WHOLE_MOST) << 9) | (WHOLE_RUNS if has_runs else 0) | space
-
-
-@lean_kernel
-def _fill_whole_words(scales: Scales, directory: Directory, sides: _Sides, words: I64s) -> None:
-    begins, bounds, at = directory.begin, directory.bounds, 0
-    for d in range(len(scales.wholes)):
-        for _ in range(scales.wholes[d]):
-            space = I64(scales.table[2 * at])
-            number = scales.cell[d] + space
-            begin, end = I64(begins[number]), I64(begins[number + 1]) & (HAS_RUNS - 1)
-            words[2 * at] = whole_word(space, begin & (HAS_RUNS - 1), end, begin & HAS_RUNS != 0)
-            upper, lower = I64(bounds[sides.upper[d] + 1 + space]), I64(bounds[sides.lower[d] + 1 + space])
-            words[2 * at + 1] = (upper << 32) | lower
-            at += 1
-
-
-def _about(scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides: _Sides) -> I64s:
-    by_table = scales.wholes > 0
-    flags = EDGES * coded.edges | NUMBERED * coded.numbered | ALL_NUMBERED * _all_numbered(plan, coded)
-    first = int(scales.cell[-1])
-    presence = directory.begin[first : first + len(scales.spaces) + 1].astype(np.int64)
-    columns = (
-        scales.cell[:-1],
-        np.where(by_table, 0, scales.blocks),
-        np.where(by_table, scales.table_at, scales.cut),
-        scales.lowest,
-        scales.wholes,
-        sides.upper | (sides.lower << 32),
-        (presence[:-1] << 32) | (presence[1:] & (HAS_RUNS - 1)),
-        np.where(scales.shift_at < 0, -1, scales.shift_at | flags),
-    )
-    return np.ascontiguousarray(np.stack(columns, axis=1, dtype=np.int64)).ravel()
-
-
-def _all_numbered(plan: Plan, coded: Coded) -> Bools:
-    """By dimension: whether all keys that have lists of their own have numbers. The keys of POINT and KEYS have them."""
-    by_keys = plan.access[plan.way == POINTS]
-    unnamed = by_keys[(coded.kind[by_keys] != POINT) & (coded.kind[by_keys] != KEYS)]
-    all_numbered = coded.numbered.copy()
-    all_numbered[coded.dimension[unnamed]] = False
-    return all_numbered
-
-
-def _brief(scales: Scales, about: I64s, bounds: Words) -> I64s:
-    """Four words for every dimension of the matcher; two dimensions share a cache line.
-
-    lowest << 32 | wholes                           0: the numbers do not fit, so whole numbers are found like other values
-    place in `whole` << 32 | dimension here         -1: the segment does not ask about the dimension
-    begin of the list of the dimension << 32 | its end
-    begin of its sorted upper bounds << 32 | begin of its sorted lower bounds
-    """
-    lines = about.reshape(-1, 8)
-    lowest, wholes, place = lines[:, LOWEST], lines[:, WHOLES], lines[:, AT] >> 1
-    near = (wholes > 0) & (np.abs(lowest) < 1 << 31) & (place < 1 << 30)
-    sides = lines[:, SIDES]
-    upper, lower = (bounds[at].astype(np.int64) for at in (sides & 0xFFFFFFFF, sides >> 32))
-    words = np.full((len(scales.local) + 1, BRIEF), -1, np.int64)
-    there = np.flatnonzero(scales.local >= 0)
-    at = scales.local[there]
-    words[there, 0] = np.where(near, (lowest << 32) | wholes, 0)[at]
-    words[there, 1] = (np.where(near, place << 32, 0) | np.arange(len(lines)))[at]
-    words[there, 2] = lines[at, PRESENCE] & ((HAS_RUNS << 32) - 1)
-    words[there, 3] = ((upper << 32) | lower)[at]
-    return words.ravel()
 
 
 @lean_kernel
@@ -418,68 +256,68 @@ def _write_all(
     """Write the records of all conjunctions; returns how many words they take. `in_lists`: some entries are not in runs."""
     table: CodedTable = read_table(packed)
     filled = 0
-    for row in range(len(table.start) - 1):
-        in_run, way = not in_lists[row], plan.way[row]
-        second = plan.second[row] if has_second or in_run or way == PAIRS else _NONE
-        choice = Choice(deciding(plan.access[row], table.predicates.mode), way, plan.filter[row], second, in_run)
-        shape, size = write_record(row, choice, table, key_numbers, scratch, written.record, filled)
-        written.place[row] = (U64(size) << U64(48)) | (U64(shape) << U64(40)) | U64(filled)
+    for c in range(len(table.start) - 1):
+        in_run, way = not in_lists[c], plan.way[c]
+        second = plan.second[c] if has_second or in_run or way == PAIRS else _NONE
+        choice = Choice(deciding(plan.access[c], table.predicates.mode), way, plan.filter[c], second, in_run)
+        shape, size = write_record(c, choice, table, key_numbers, scratch, written.record, filled)
+        written.place[c] = (U64(size) << U64(_SIZE_AT)) | (U64(shape) << U64(_SHAPE_AT)) | U64(filled)
         filled += size
     return filled
 
 
 @lean_kernel
-def _lay_out(rows: I32s, complete: Bools, written: _Written, out: _LaidOut) -> int:
+def _lay_out(entered: I32s, complete: Bools, written: _Written, out: _LaidOut) -> int:
     """Copy records in the order of the entries, and number rows without a number; returns how many words the records take.
 
     Entries that are `complete` have their rows as references.
     """
     number, final, place = out.number, out.final, written.place
     numbered, filled = 0, 0
-    for i in range(len(rows)):
-        if i + _FAR < len(rows):
-            prefetch(final, max(rows[i + _FAR], 0))
-            prefetch(place, max(rows[i + _FAR], 0))
-        if i + _NEAR < len(rows):
-            prefetch(written.record, I64(place[max(rows[i + _NEAR], 0)] & U64(_PLACE)))
-        row = rows[i]
-        if row < 0:
+    for i in range(len(entered)):
+        if i + _FAR < len(entered):
+            prefetch(final, max(entered[i + _FAR], 0))
+            prefetch(place, max(entered[i + _FAR], 0))
+        if i + _NEAR < len(entered):
+            prefetch(written.record, I64(place[max(entered[i + _NEAR], 0)] & U64(_PLACE)))
+        c = entered[i]
+        if c < 0:
             out.reference[i] = 0
             continue
-        if number[row] == _NONE:
-            number[row] = numbered
+        if number[c] == _NONE:
+            number[c] = numbered
             numbered += 1
         if complete[i]:
-            out.reference[i] = U32(number[row])
+            out.reference[i] = U32(number[c])
             continue
-        if final[row] == _NONE:
-            at = I64(place[row] & U64(_PLACE))
-            size = I64(place[row] >> U64(48))
-            shape = I64((place[row] >> U64(40)) & U64(0xFF))
+        if final[c] == _NONE:
+            at = I64(place[c] & U64(_PLACE))
+            size = I64(place[c] >> U64(_SIZE_AT))
+            shape = I64((place[c] >> U64(_SHAPE_AT)) & U64(0xFF))
             if shape == DONE:
-                final[row] = (shape << PLACE_BITS) | number[row]
+                final[c] = (shape << PLACE_BITS) | number[c]
             else:
                 for w in range(size):
                     out.record[filled + w] = written.record[at + w]
-                out.record[filled] |= U32(number[row])
-                final[row] = (shape << PLACE_BITS) | (filled // UNIT)
+                out.record[filled] |= U32(number[c])
+                final[c] = (shape << PLACE_BITS) | (filled // UNIT)
                 filled += (size + UNIT - 1) // UNIT * UNIT
-        out.reference[i] = final[row]
+        out.reference[i] = final[c]
     return filled
 
 
-def _filter_words(rows: I32s, filters: I64s, table: CodedTable) -> Words:
-    """The filter word of each entry: the hull of the filter predicate of its row."""
-    words = np.empty(len(rows), np.uint32)
-    _write_filter_words(rows, filters, table.coded, min(len(table.scales.spaces), RANKED), words)
+def _filter_words(entered: I32s, filters: I64s, table: CodedTable) -> Words:
+    """The filter word of each entry: the hull of the filter predicate of its conjunction."""
+    words = np.empty(len(entered), np.uint32)
+    _write_filter_words(entered, filters, table.coded, min(len(table.scales.spaces), RANKED), words)
     return words
 
 
 @lean_kernel
-def _write_filter_words(rows: I32s, filters: I64s, coded: Coded, nothing: int, words: Words) -> None:
-    for i in range(len(rows)):
-        p = filters[max(rows[i], 0)]
-        if rows[i] < 0:
+def _write_filter_words(entered: I32s, filters: I64s, coded: Coded, nothing: int, words: Words) -> None:
+    for i in range(len(entered)):
+        p = filters[max(entered[i], 0)]
+        if entered[i] < 0:
             words[i] = padding_word(nothing)
         elif p >= 0:
             words[i] = range_word(I64(coded.dimension[p]), I64(coded.first[p]), I64(coded.last[p]))

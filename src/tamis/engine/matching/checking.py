@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.engine.layout.aspects import ASPECTS, is_bound
+from tamis.engine.layout.lookup import ABOUT, EDGES, SHIFT_AT
+from tamis.engine.layout.record_header import LONG_WORDS, long_header
 from tamis.engine.layout.records import (
     DONE,
     DOUBT,
@@ -21,7 +23,7 @@ from tamis.engine.layout.records import (
     set_holds,
 )
 from tamis.engine.layout.scale import CODE_BITS, HIGHEST_CODE
-from tamis.engine.layout.segment_build import EDGES, SHIFT_AT, Body
+from tamis.engine.layout.segment_build import Body
 from tamis.engine.matching.scratch import AHEAD, SORTED_AT_ONCE, LoadedEvent, Ordered, Scratch
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I64, U32, UP, I64s, U8s, U32s
@@ -159,39 +161,38 @@ def counts_of(record: U32s, at: int, shape: int) -> tuple[int, int, int, int]:
     """The place of the first test of a record, and the numbers of tests for keys, of tests for bounds, and of far tests."""
     if shape != LONG:
         return at + 1, shape & 15, shape >> 4, 0
-    header = record[UP(at + 2)]
-    begin = at + 3 + I64(record[UP(at + 1)] & U32(255))
-    return begin, I64(header & U32(255)), I64((header >> U32(8)) & U32(255)), I64((header >> U32(16)) & U32(255))
+    header = long_header(record, at)
+    return at + LONG_WORDS + header.ranges, header.names, header.bounds, header.far_tests
 
 
 @inlined
 def _check_long(record: U32s, at: int, space: U8s, seen: U32s) -> tuple[bool, bool]:
     """Whether a long record holds, and whether a bound is tied."""
-    header = record[UP(at + 1)]
-    p, names, bounds, far = counts_of(record, at, LONG)
-    for w in range(at + 3, p):
+    header = long_header(record, at)
+    p = at + LONG_WORDS + header.ranges
+    for w in range(at + LONG_WORDS, p):
         if not range_holds(record[UP(w)], space):
             return False, False
-    matched, tied = _check_tests(record, p, names, I64(record[UP(at + 2)] >> U32(24)), bounds, seen)
+    matched, tied = _check_tests(record, p, header.names, header.named, header.bounds, seen)
     if not matched:
         return False, False
-    p += names + bounds
-    for _ in range(far):
+    p += header.names + header.bounds
+    for _ in range(header.far_tests):
         test, shown = record[UP(p + 1)], seen[UP(record[UP(p)])]
         above = U32(shown - test)
         if above > U32(HIGHEST_CODE) or (above != U32(0) and not is_bound(test)):
             return False, False
         tied |= above == U32(0)
         p += 2
-    for _ in range(I64(header >> U32(24))):
+    for _ in range(header.far_sets):
         if not far_set_holds(record, p, seen):
             return False, False
         p += 1 + far_set_size(record[UP(p)])
-    for _ in range(I64((header >> U32(8)) & U32(255))):
+    for _ in range(header.sets):
         if not set_holds(record[UP(p)], record[UP(p + 1)], space):
             return False, False
         p += 2
-    for _ in range(I64((header >> U32(16)) & U32(255))):
+    for _ in range(header.masks):
         if not mask_holds(record, p, space):
             return False, False
         p += 9
@@ -213,5 +214,5 @@ def _is_in_doubt(record: U32s, at: int, shape: int, seen: U32s, about: I64s) -> 
 
 @inlined
 def _is_edge(aspect: int, test: np.uint32, seen: U32s, about: I64s) -> bool:
-    shifts = about[UP((aspect // ASPECTS) * 8 + SHIFT_AT)]
+    shifts = about[UP(ABOUT * (aspect // ASPECTS) + SHIFT_AT)]
     return seen[UP(aspect)] == test and is_bound(test) and shifts >= 0 and shifts & EDGES != 0

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from tamis.encoding.dimensions.keys import KEY_MIN
 from tamis.engine.layout.lists import find_point, home_of
-from tamis.engine.layout.plan import RANKED
-from tamis.engine.layout.runs import BAND_RUN, LOWER_RUN, UPPER_RUN, Runs
-from tamis.engine.layout.scale import MISSING, space_of, table_space
-from tamis.engine.layout.segment_build import (
+from tamis.engine.layout.lookup import (
+    ABOUT,
     AT,
+    BEGIN,
     BLOCKS,
     CELL,
     HAS_RUNS,
@@ -20,17 +19,21 @@ from tamis.engine.layout.segment_build import (
     PRESENCE,
     SIDES,
     WHOLES,
-    Body,
     Lookup,
+    first_half,
+    list_at,
+    second_half,
 )
+from tamis.engine.layout.plan import RANKED
+from tamis.engine.layout.runs import BAND_RUN, LOWER_RUN, UPPER_RUN, Runs
+from tamis.engine.layout.scale import MISSING, space_of, table_space
+from tamis.engine.layout.segment_build import Body
 from tamis.engine.matching.scratch import LoadedEvent, Met, Values
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s, U32s
 
 LISTS_PER_VALUE = 8
 """The most lists that an event meets by one value, plus the lists that every event meets."""
-BEGIN = HAS_RUNS - 1
-"""The bits of a list's begin that hold its place."""
 
 
 # -- where to look
@@ -45,18 +48,11 @@ def local_dimension(lookup: Lookup, dimension: int) -> int:
 @inlined
 def space_at(lookup: Lookup, dimension: int, key: int) -> int:
     """The space of a key."""
-    line = dimension * 8
+    line = ABOUT * dimension
     at, blocks = lookup.about[UP(line + AT)], lookup.about[UP(line + BLOCKS)]
     if blocks == 0:
         return I64(table_space(lookup.table, at, lookup.about[UP(line + LOWEST)], lookup.about[UP(line + WHOLES)], key))
     return space_of(lookup.cuts, at, blocks, key)
-
-
-@inlined
-def list_at(begins: U32s, number: int) -> tuple[int, int, bool]:
-    """Begin and end of a list, and whether it has runs."""
-    begin = I64(begins[UP(number)])
-    return begin & BEGIN, I64(begins[UP(number + 1)]) & BEGIN, begin & HAS_RUNS != 0
 
 
 # -- lists
@@ -74,7 +70,7 @@ def lists_of_several(values: Values, count: int, body: Body, event: LoadedEvent,
     for i in range(count):
         dimension, s = I64(event.touched[UP(i)]), I64(event.first[UP(i)])
         if dimension < RANKED and not event.several[UP(dimension)]:
-            line = dimension * 8
+            line = ABOUT * dimension
             lists, runs = add_list(begins, run_lists, about[UP(line + CELL)] + s, lists, runs, met)
             lists = add_presence(about, bounds, line, s, s, lists, met)
             key = event.low[UP(dimension)]
@@ -86,7 +82,7 @@ def lists_of_several(values: Values, count: int, body: Body, event: LoadedEvent,
         dimension = I64(event.touched[UP(i)])
         if dimension >= RANKED or event.several[UP(dimension)]:
             first, last = I64(event.first[UP(i)]), I64(event.last[UP(i)])
-            lists = add_presence(about, bounds, dimension * 8, first, last, lists, met)
+            lists = add_presence(about, bounds, ABOUT * dimension, first, last, lists, met)
     lists, runs = _several_lists(values, body, event.several, lists, runs, met)
     return lists, once, runs
 
@@ -114,7 +110,7 @@ def _several_lists(values: Values, body: Body, several: Bools, lists: int, runs:
         if room > len(met.begin):
             return -room, 0
         for at in range(s, t + 1):
-            number = body.lookup.about[UP(dimension * 8 + CELL)] + at
+            number = body.lookup.about[UP(ABOUT * dimension + CELL)] + at
             lists, runs = _add_again(body.directory.begin, body.runs.list, number, lists, runs, met)
         for at in range(max(first, 0), upto):
             number = body.cells + body.dimensions + 1 + at
@@ -138,11 +134,11 @@ def add_point(body: Body, dimension: int, key: int, home: int, lists: int, runs:
 def add_presence(about: I64s, bounds: U32s, line: int, first: int, last: int, lists: int, met: Met) -> int:
     """Note the list of a dimension, and the prefixes of its sorted bounds that the spaces `first` and `last` satisfy."""
     here = about[UP(line + PRESENCE)]
-    lists = note((here >> 32) & BEGIN, here & BEGIN, lists, met)
+    lists = note(first_half(here) & BEGIN, second_half(here), lists, met)
     sides = about[UP(line + SIDES)]
     if sides != 0:
-        lists = _add_prefix(bounds, sides & 0xFFFFFFFF, first, lists, met)
-        lists = _add_prefix(bounds, sides >> 32, last, lists, met)
+        lists = _add_prefix(bounds, second_half(sides), first, lists, met)
+        lists = _add_prefix(bounds, first_half(sides), last, lists, met)
     return lists
 
 
@@ -190,7 +186,7 @@ def presence_runs(body: Body, event: LoadedEvent, count: int, runs: int, met: Me
     """Note the runs in the lists of the event's dimensions."""
     for i in range(count):
         dimension = event.touched[UP(i)]
-        if body.lookup.about[UP(dimension * 8 + PRESENCE)] >> 32 & HAS_RUNS:
+        if first_half(body.lookup.about[UP(ABOUT * dimension + PRESENCE)]) & HAS_RUNS:
             runs = add_runs(body.runs.list, body.cells + dimension, runs, met)
     return runs
 

@@ -6,30 +6,38 @@ from tamis.engine.layout.aspects import NEAR, UNKNOWN, code_of_space, hide, show
 from tamis.engine.layout.guards import BLOCK, GUARDED
 from tamis.engine.layout.key_numbers import LINE, line_of, may_be_in, number_of_key
 from tamis.engine.layout.lists import home_of
-from tamis.engine.layout.pairs import PairScratch, note_cell
-from tamis.engine.layout.plan import RANKED
-from tamis.engine.layout.scale import FARTHEST_WHOLE, MISSING, code_of, number_of
-from tamis.engine.layout.segment_build import (
+from tamis.engine.layout.lookup import (
+    ABOUT,
     ALL_NUMBERED,
     AT,
     BLOCKS,
     BRIEF,
+    BRIEF_BEGINS,
+    BRIEF_PLACE,
+    BRIEF_PRESENCE,
+    BRIEF_WHOLES,
     CELL,
     NUMBERED,
     SHIFT_AT,
     SHIFTS,
-    WHOLE_MOST,
-    WHOLE_RUNS,
-    Body,
+    WHOLE,
+    WHOLE_ENDS,
+    WHOLE_LIST,
     Lookup,
+    first_half,
+    list_at,
+    read_whole_word,
+    second_half,
 )
+from tamis.engine.layout.pairs import PairScratch, note_cell
+from tamis.engine.layout.plan import RANKED
+from tamis.engine.layout.scale import FARTHEST_WHOLE, MISSING, code_of, number_of
+from tamis.engine.layout.segment_build import Body
 from tamis.engine.matching.lists_met import (
-    BEGIN,
     add_list,
     add_point,
     add_presence,
     add_runs,
-    list_at,
     local_dimension,
     note,
     space_at,
@@ -55,15 +63,15 @@ def load(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int,
     lists, runs = 0, 0
     for i in range(count):
         at, line = I64(event.place[UP(i)]), BRIEF * I64(event.origin[UP(i)])
-        dimension = lookup.brief[UP(line + 1)] & 0xFFFFFFFF
+        dimension = second_half(lookup.brief[UP(line + BRIEF_PLACE)])
         event.touched[UP(i)] = dimension
-        word, ends = lookup.whole[UP(2 * max(at, 0))], lookup.whole[UP(2 * max(at, 0) + 1)]
-        size = (word >> 9) & WHOLE_MOST
-        s, begin, end, has_runs = word & 0xFF, word >> 32, (word >> 32) + size, word & WHOLE_RUNS != 0
+        known = WHOLE * max(at, 0)
+        word, ends = lookup.whole[UP(known + WHOLE_LIST)], lookup.whole[UP(known + WHOLE_ENDS)]
+        s, begin, end, has_runs, is_long = read_whole_word(word)
         if at < 0:
             s = space_at(lookup, dimension, values.low[UP(values.begin + ~at)])
-        if at < 0 or size == WHOLE_MOST:
-            begin, end, has_runs = list_at(body.directory.begin, lookup.about[UP(dimension * 8 + CELL)] + s)
+        if at < 0 or is_long:
+            begin, end, has_runs = list_at(body.directory.begin, lookup.about[UP(ABOUT * dimension + CELL)] + s)
         if dimension < RANKED:
             event.space[UP(dimension)] = s
         event.first[UP(i)] = s
@@ -71,16 +79,16 @@ def load(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int,
         lists = note(begin, end, lists, met)
         _fetch_list(body.entry, body.guard, begin, end, lists - noted)
         if has_runs:
-            runs = add_runs(body.runs.list, lookup.about[UP(dimension * 8 + CELL)] + s, runs, met)
+            runs = add_runs(body.runs.list, lookup.about[UP(ABOUT * dimension + CELL)] + s, runs, met)
         if at < 0:
-            lists = add_presence(lookup.about, body.directory.bounds, dimension * 8, s, s, lists, met)
+            lists = add_presence(lookup.about, body.directory.bounds, ABOUT * dimension, s, s, lists, met)
         else:
             # All bounds are in the lines already read for the value and its dimension. Looking them up elsewhere took an eighth
             # to a quarter of the time of events that match nothing.
-            presence, begins = lookup.brief[UP(line + 2)], lookup.brief[UP(line + 3)]
-            lists = note(presence >> 32, presence & BEGIN, lists, met)
-            lists = note(begins >> 32, ends >> 32, lists, met)
-            lists = note(begins & 0xFFFFFFFF, ends & 0xFFFFFFFF, lists, met)
+            presence, begins = lookup.brief[UP(line + BRIEF_PRESENCE)], lookup.brief[UP(line + BRIEF_BEGINS)]
+            lists = note(first_half(presence), second_half(presence), lists, met)
+            lists = note(first_half(begins), first_half(ends), lists, met)
+            lists = note(second_half(begins), second_half(ends), lists, met)
     always = body.cells + body.dimensions
     lists, runs = add_list(body.directory.begin, body.runs.list, always, lists, runs, met)
     return count, True, lists, runs
@@ -108,17 +116,17 @@ def _rank(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
             return -1
         before = d
         d = min(d, len(lookup.brief) // BRIEF - 1)  # The last line is for dimensions not in the segment.
-        bounds, word = lookup.brief[UP(BRIEF * d)], lookup.brief[UP(BRIEF * d + 1)]
+        bounds, word = lookup.brief[UP(BRIEF * d + BRIEF_WHOLES)], lookup.brief[UP(BRIEF * d + BRIEF_PLACE)]
         if word < 0:
             continue
         event.origin[UP(count)] = d
         number = number_of(key)
         number = number if abs(number) < FARTHEST_WHOLE else 0.5
-        at = I64(number) - (bounds >> 32)
-        found = (F64(I64(number)) == number) & (at >= 0) & (at < bounds & 0xFFFFFFFF)
-        at = at + (word >> 32) if found else values.begin + ~v
+        at = I64(number) - first_half(bounds)
+        found = (F64(I64(number)) == number) & (at >= 0) & (at < second_half(bounds))
+        at = at + first_half(word) if found else values.begin + ~v
         event.place[UP(count)] = at
-        prefetch(lookup.whole, 2 * max(at, 0))
+        prefetch(lookup.whole, WHOLE * max(at, 0))
         count += 1
     return count
 
@@ -155,7 +163,7 @@ def load_wide(
     _fetch_keys(values, count, body, event)
     for i in range(count):
         dimension, space = I64(event.touched[UP(i)]), I64(event.first[UP(i)])
-        line = dimension * 8
+        line = ABOUT * dimension
         shifts = lookup.about[UP(line + SHIFT_AT)]
         if shifts < 0:
             if dimension < NEAR:
@@ -191,7 +199,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
     about, points, numbers = body.lookup.about, body.points, body.roll
     for i in range(count):
         dimension = I64(event.touched[UP(i)])
-        shifts = about[UP(dimension * 8 + SHIFT_AT)]
+        shifts = about[UP(ABOUT * dimension + SHIFT_AT)]
         if shifts >= 0:
             key = values.low[UP(values.begin + ~I64(event.place[UP(i)]))]
             if shifts & NUMBERED:
@@ -202,7 +210,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
                 prefetch(points.table, I64(event.point[UP(i)]))
     for i in range(count):
         dimension = I64(event.touched[UP(i)])
-        shifts = about[UP(dimension * 8 + SHIFT_AT)]
+        shifts = about[UP(ABOUT * dimension + SHIFT_AT)]
         if shifts >= 0 and shifts & NUMBERED:
             key = values.low[UP(values.begin + ~I64(event.place[UP(i)]))]
             mixed = spread(key)
@@ -217,7 +225,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
                     prefetch(points.table, I64(event.point[UP(i)]))
     if len(points.key) > 0:
         for i in range(count):
-            if about[UP(event.touched[UP(i)] * 8 + SHIFT_AT)] >= 0 and event.point[UP(i)] >= 0:
+            if about[UP(ABOUT * event.touched[UP(i)] + SHIFT_AT)] >= 0 and event.point[UP(i)] >= 0:
                 number = I64(max(points.table[UP(event.point[UP(i)])], 0))
                 prefetch(points.key, number)
                 prefetch(body.directory.begin, body.cells + body.dimensions + 1 + number)
@@ -234,7 +242,7 @@ def show_several(values: Values, body: Body, event: LoadedEvent) -> None:
         if dimension < 0:
             continue
         count += d != before
-        line, space = dimension * 8, I64(event.first[UP(count)])
+        line, space = ABOUT * dimension, I64(event.first[UP(count)])
         shifts = lookup.about[UP(line + SHIFT_AT)]
         code = code_of_space(space)
         number = code

@@ -12,6 +12,7 @@ import numpy as np
 from tamis.engine.layout.aspects import is_member
 from tamis.engine.layout.guards import BLOCK
 from tamis.engine.layout.pairs import pair_reference, pair_word
+from tamis.engine.layout.record_header import LONG_WORDS, long_header
 from tamis.engine.layout.records import DONE, DOUBT, LONG, PLACE_BITS, ROW, UNIT, range_holds, set_holds
 from tamis.engine.layout.runs import BAND_RUN
 from tamis.engine.layout.scale import CODE_BITS, HIGHEST_CODE, MISSING
@@ -134,7 +135,7 @@ def _check_some(
         p, ranges, sets, row = at + 1, shape & 15, shape >> 4, (record[UP(at)] & U32(DOUBT | ROW)) | doubt
         if shape == LONG:
             # Only the ranges are checked here. `owners` compares keys for the rest of the record.
-            p, ranges, sets, row = at + 3, I64(record[UP(at + 1)] & U32(255)), 0, row | U32(DOUBT)
+            p, ranges, sets, row = at + LONG_WORDS, long_header(record, at).ranges, 0, row | U32(DOUBT)
         if wide and shape != LONG:
             matched, unsure = _check_tests(record, p, ranges, sets, event)
         else:
