@@ -73,14 +73,20 @@ class _Threads:
         if processes is not None:  # Its child processes do not call the functions of `atexit`.
             processes.Finalize(None, self.stop, exitpriority=0)
 
-    def stop(self) -> None:
-        """Tell all threads to stop, and wait for them."""
+    def stop(self) -> bool:
+        """Tell all threads to stop, and wait for them. Returns whether all have ended."""
         self.stopping = True
         for wake in list(self.wakers):
             wake()
         until = time.monotonic() + _MOST_WAITED
+        have_ended = True
         for ended in list(self.alive):
-            ended.acquire(timeout=max(until - time.monotonic(), 0))
+            if ended.acquire(timeout=max(until - time.monotonic(), 0)):
+                # The end of a process calls this twice: for `atexit`, and for `multiprocessing`.
+                ended.release()
+            else:
+                have_ended = False
+        return have_ended
 
 
 _threads = _Threads()
@@ -112,6 +118,11 @@ def begin_named_thread(labour: Callable[[], None], name: str) -> threading.Threa
         threads[0].start()
 
     return threads[0] if _threads.begin(start) else None
+
+
+def stop_threads() -> bool:
+    """Tell all threads to stop, and wait for them; returns whether all have ended. No thread can be started after that."""
+    return _threads.stop()
 
 
 def wake_with(wake: Callable[[], None]) -> None:

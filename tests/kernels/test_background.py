@@ -1,0 +1,22 @@
+"""Threads of ours end before their process does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import threading
+from tamis.kernels.background import begin_thread, stop_threads
+begun, go_on = threading.Event(), threading.Event()
+assert begin_thread(lambda: (begun.set(), go_on.wait()))
+assert begun.wait(60)
+go_on.set()
+print([stop_threads() for _ in range(2)], begin_thread(print))
+"""
+
+
+def test_threads_may_be_stopped_twice() -> None:
+    """The end of a process stops them for `atexit` and for `multiprocessing`: the second time, there is nothing to wait for."""
+    answer = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=60)
+    assert (answer.stdout, answer.stderr) == ("[True, True] False\n", "")
