@@ -20,6 +20,10 @@ os.environ["NUMBA_CACHE_DIR"] = str(CACHE / "numba")
 SOAK_FACTOR = 20
 """How many times more cases a soak run tries."""
 
+UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+UNCOMPILED_PART = 8
+"""How many times fewer cases uncompiled kernels run."""
+
 # The same examples on every run and machine: a failure is always one of the change at hand. No deadline and no
 # complaint about slow examples: the first one may have to compile a kernel.
 settings.register_profile(
@@ -37,6 +41,7 @@ settings.register_profile(
     max_examples=100 * SOAK_FACTOR,
     print_blob=True,
 )
+settings.register_profile("uncompiled", parent=settings.get_profile("default"), max_examples=100 // UNCOMPILED_PART)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile"):
-        settings.load_profile("soak" if config.getoption("--soak") else "default")
+        settings.load_profile("soak" if config.getoption("--soak") else "uncompiled" if UNCOMPILED else "default")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -57,10 +62,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     would wait for each other while one of them compiles its kernels. What takes longest comes first: tests that start
     a Spark of their own, the shared session, everything else.
     """
-    if not config.getoption("--long"):
-        long = [item for item in items if item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
+    left_out = [item for item in items if _left_out(config, item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
@@ -69,6 +73,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         elif family := _family(item):
             item.add_marker(pytest.mark.xdist_group(family))
     items.sort(key=_turn)
+
+
+def _left_out(config: pytest.Config, item: pytest.Item) -> bool:
+    """Long tests, unless they are asked for. Uncompiled kernels run with the first seed only: they are a hundred times slower."""
+    if item.get_closest_marker("long") and not config.getoption("--long"):
+        return True
+    if item.get_closest_marker("compiled") and UNCOMPILED:
+        return True
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return UNCOMPILED and isinstance(parameters.get("seed"), int) and parameters["seed"] > 0
 
 
 def _turn(item: pytest.Item) -> int:
@@ -108,8 +122,9 @@ def soak(pytestconfig: pytest.Config) -> bool:
 
 @pytest.fixture(scope="session")
 def cases(soak: bool) -> Callable[[int], int]:
-    """``cases(n)`` is how many cases a differential test tries: n, many more in a soak run."""
-    return lambda count: count * SOAK_FACTOR if soak else count
+    """``cases(n)`` is how many cases a differential test tries: n, many more in a soak run, a few with uncompiled kernels."""
+    factor = SOAK_FACTOR if soak else 1
+    return lambda count: max(count * factor // (UNCOMPILED_PART if UNCOMPILED else 1), 1)
 
 
 @pytest.fixture(scope="session")

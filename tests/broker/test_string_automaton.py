@@ -119,6 +119,7 @@ def test_patterns_that_are_left_to_re2(pattern: str) -> None:
     assert read_automaton(pattern) is None
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("filler", ["", "é", "e" * 80])
 @pytest.mark.parametrize("pattern", ["9[0-9]7$", "7.*7", "of 9[0-9]?", "(for|from) 9+", "(?i)OF 9", "tle 9"])
 def test_many_strings(pattern: str, filler: str) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.first_use import SCRIPTS
-from tamis.kernels.kernel import COMPILED
 from tamis.matcher.exercises import EXERCISES, exercise
 from tests.cli.running import run
 
@@ -25,7 +24,7 @@ def test_exercises_do_their_work(name: str) -> None:
     exercise(name)
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+@pytest.mark.compiled
 def test_an_environment_where_nothing_can_be_kept(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     command = [sys.executable, "-m", "tamis", "warmup"]

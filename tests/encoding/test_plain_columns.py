@@ -124,6 +124,7 @@ def test_long_tables(seed: int, many: int) -> None:
         check(pa.table({"e": pa.array(structs, form)}), dimensions, many)
 
 
+@pytest.mark.compiled
 def test_many_attributes_are_looked_up_together() -> None:
     asked = [f"n{number}" for number in range(3000)]
     dimensions = dimensions_of(*(f"{name} > 3" for name in asked), "both = 1 OR both = 'x'", "text = 'x'")

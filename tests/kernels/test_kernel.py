@@ -15,7 +15,7 @@ from tamis.kernels import cache as kernel_cache
 from tamis.kernels import kernel
 from tamis.kernels.notice import Notice
 
-pytestmark = pytest.mark.skipif(not kernel.COMPILED, reason="nothing is compiled")
+pytestmark = pytest.mark.compiled
 
 MODULE = """
 from tamis.kernels.kernel import inlined, lean_kernel

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tamis.kernels.kernel import COMPILED
 from tamis.kernels.prefetch import prefetch
 
 
@@ -25,7 +24,7 @@ def test_prefetching_changes_nothing() -> None:
     assert array.tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.skipif(not COMPILED, reason="it is nothing without compilation")
+@pytest.mark.compiled
 def test_prefetching_is_an_instruction() -> None:
     _hint(np.arange(4), 2)
     assert any("llvm.prefetch" in text for text in _hint.inspect_llvm().values())

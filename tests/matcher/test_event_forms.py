@@ -230,6 +230,7 @@ def test_wrong_events_are_refused(events: Any, message: str) -> None:
         matcher.count_batch(events)
 
 
+@pytest.mark.compiled
 def test_random_events_as_dictionaries_and_as_arrow() -> None:
     """Both encoders get the same random values, if Arrow can hold them."""
     cases = RandomCases(11)

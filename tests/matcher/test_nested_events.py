@@ -272,6 +272,7 @@ def test_decimals_beyond_64_bits_are_doubles() -> None:
     assert matcher.count_batch(pa.table({"a": column})).tolist() == [1, 0, 0]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("index", ["auto", "scan"])
 def test_events_sampled_before_a_predicate_used_an_attribute(index: str) -> None:
     matcher = tamis.Matcher(index)

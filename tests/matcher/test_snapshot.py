@@ -297,11 +297,10 @@ def test_ids_of_a_snapshot_become_python_objects_when_they_are_needed(path: Path
         assert not store.ids.are_unread()
 
 
+@pytest.mark.compiled
 def test_loading_compiles_no_kernel_again(path: Path) -> None:
     from tamis.engine.matching.match import match_rows
 
-    if not hasattr(match_rows, "signatures"):
-        pytest.skip("kernels are not compiled")
     matcher, _, cases = filled(7, 1100)
     events = [cases.event() for _ in range(3)]
     matcher.match_batch(events)

@@ -10,7 +10,6 @@ import pytest
 
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
-from tamis.kernels.kernel import COMPILED
 from tamis.papers.fabret.dynamic_clustering import DynamicClustering, DynamicClusteringOptions
 from tamis.papers.fabret.propagation import Propagation
 from tests.papers.naive import RandomKeys, batch_of, matching, rows_of
@@ -164,7 +163,7 @@ def test_a_potential_table_is_tried_on_its_own_subscriptions_only(groups: int) -
     assert stats["subscriptions_tried"] == 20 * groups
 
 
-@pytest.mark.skipif(not COMPILED, reason="it takes thousands of subscriptions, too many for plain Python")
+@pytest.mark.compiled
 def test_a_workload_like_the_papers_first_one() -> None:
     """W0: 32 attributes with 35 values each. Subscriptions have equalities on two fixed attributes, and other predicates."""
     chance = random.Random(0)

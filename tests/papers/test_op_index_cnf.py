@@ -207,6 +207,7 @@ def test_deleting_all_returns_the_memory_and_it_can_be_pickled() -> None:
     assert index.stats() == {**index.stats(), "conjunctions": 0, "bytes": empty}
 
 
+@pytest.mark.compiled
 def test_room_for_matches_grows() -> None:
     index = built([[[at_least(A, -number), at_least(B, -number)]] for number in range(1200)])
     assert len(found(index, [event(A=1, B=1)] * 3)) == 3600
@@ -298,6 +299,7 @@ def test_long_disjunctions_are_multiplied_out_as_usual() -> None:
     assert matcher.match({"a3": 1}) == []
 
 
+@pytest.mark.compiled
 def test_sweeping_keeps_rows_with_owners() -> None:
     matcher = tamis.Matcher(index="op-index", options={"cnf": True})
     texts = [f"(a = {n} OR name = 'n{n}') AND (b <= {n} OR c IS NULL)" for n in range(2500)]

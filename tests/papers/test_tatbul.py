@@ -326,6 +326,7 @@ def comparisons(name: str, width: int, count: int = 200) -> float:
     return float(found.counters.predicates / 50)
 
 
+@pytest.mark.compiled
 def test_evaluations_as_in_the_papers_figures() -> None:
     few = {name: comparisons(name, 10) for name in FIVE}
     # Every index needs far fewer than 400 evaluations. Figure 7: the interval and the cluster index are best.
