@@ -99,7 +99,7 @@ def test_random_rows_with_guards(
 ) -> None:
     costs = ALWAYS._replace(second_space=-1e9) if second else ALWAYS
     decisions, blocks = 0, 0
-    for seed in range(cases(24)):
+    for seed in range(cases(8)):
         chance = random.Random(seed)
         shape = Shape(
             rows=1500,
@@ -118,8 +118,8 @@ def test_random_rows_with_guards(
         check(again, events, segment=Segment.of(again, None, costs))
         decisions, blocks = decisions + rows.number * len(events), blocks + segment.body.guards
     record_property("decisions", decisions)
-    assert decisions > 500_000
-    assert blocks > 500
+    assert decisions > 200_000
+    assert blocks > 150
 
 
 @pytest.mark.kernels
