@@ -285,7 +285,7 @@ class JoinTable:
         with self._lock:
             return {self._rests[number].expression for number in set(numbers.tolist())}
 
-    def attributes(self) -> Collection[str]:
+    def attributes(self) -> frozenset[str]:
         """The attributes that some rest asks about."""
         asked = self._asked
         if asked is None:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents, flat_event
+from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents, asked_of, is_raw, may_be_wrong
 from tamis.earlier.join_table import NO_REST, Always, EventJoins, JoinTable, Moment
 from tamis.earlier.prefilter import is_plain, odd_rows
 from tamis.earlier.retained import Intake
@@ -52,21 +52,22 @@ class HistoryMatching(HistoryChanges):
         if self._pending or self._late or self.is_changing() or self.engine.is_changing():
             self._prepare()
         gate, known = self.gate, self.keyed.dimensions
+        if flat is None:
+            if is_raw(event):
+                event = event.copy()  # type: ignore[attr-defined]
+            else:
+                flat = flatten(event)  # Not in turn: it may run any code, which may call the matcher.
         changes, single = gate.changes, self.engine.singles.take()
         is_packed = flat is None and bool(known.forms) and single.event.pack_known(event, known)
-        if flat is None and not is_packed:
-            # Not in turn: flattening may run any code, which may call the matcher.
-            single.is_taken = False
-            flat = flatten(event)
-            single = self.engine.singles.take()
-        elif flat is None and not single.event.is_whole:
-            flat = flatten(event)  # Nobody has looked at some of its values.
         self._turn.acquire()
         try:
             table = self._table
             if table.gone or table is not self._indexed_for:
                 self._tidy()
-            if flat is not None and not all(flat.values()):
+            if flat is not None:
+                self._check_wrong(flat)
+            elif not (is_packed and single.event.is_whole) and may_be_wrong(event, self._asked()):
+                flat = flatten(event)
                 self._check_wrong(flat)
             always: Sequence[Always]
             joins_changes, always = table.changes, table.always()
@@ -77,15 +78,10 @@ class HistoryMatching(HistoryChanges):
                 latest, ids = self.engine.latest(), self.ids
                 count = single.match(latest, ids.numbers, known.count)
             if count == NOT_SMALL or joins_changes & 1 or table.changes != joins_changes or table is not self._table:
-                if flat is None:
-                    flat = flatten(event)
-                    self._check_wrong(flat)
-                whole: FlatEvent = flat
-                (count, latest, ids), always = self._with_always(lambda: self._matched_flat(event, whole, single))
+                (count, latest, ids), always = self._with_always(lambda: self._matched_one(event, flat, single))
             if self.engine.counters.events >= self.sample.next:
                 self._learn(flatten(event) if flat is None else flat)
-            # An event that is not flat has only small numbers, which the kernel has looked at. It is retained as a copy.
-            names = self._named(single, count, ids, event.copy() if flat is None else flat, always, k)  # type: ignore[attr-defined]
+            names = self._named(single, count, ids, event if flat is None else flat, always, k)
             del held, latest
             return names
         finally:
@@ -96,8 +92,10 @@ class HistoryMatching(HistoryChanges):
         if not all(flat.values()):  # Only values outside the language are empty.
             refuse_asked(flat, self._asked, row)
 
-    def _matched_flat(self, event: Any, flat: FlatEvent, single: Single) -> tuple[int, tuple[Version, int, int], Ids]:
-        """How many slots an event matches, and what it was matched with."""
+    def _matched_one(
+        self, event: Any, flat: FlatEvent | None, single: Single
+    ) -> tuple[int, tuple[Version, int, int], Ids]:
+        """How many slots an event matches, and what it was matched with. The event is raw, or else `flat` is there."""
         with self.gate.lock:
             known = self.dimensions
             mismatched = single.event.pack(event, known, flat)
@@ -141,7 +139,7 @@ class HistoryMatching(HistoryChanges):
             return found
         slots = slots.copy()
         single.is_taken = False
-        events, flat = self._retained.begin(event), flat_event(event)
+        events, flat = self._retained.begin(event), asked_of(event, table.attributes())
         slots, always = self._screened(slots, flat, always, table)
         slots = table.satisfied(slots, flat, events, always)
         self._retained.add(event)
