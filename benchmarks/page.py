@@ -18,6 +18,7 @@ from benchmarks import (
     first_use,
     headline,
     history_page,
+    history_parts_page,
     indexes_page,
     loading,
     service_page,
@@ -42,6 +43,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "broker": (broker_page.DESCRIPTION, broker_page.to_tables),
     "service": (service_page.DESCRIPTION, service_page.to_tables),
     "history": (history_page.DESCRIPTION, history_page.to_tables),
+    "history, part by part": (history_parts_page.DESCRIPTION, history_parts_page.to_tables),
 }
 """Name of a benchmark -> its description and its tables."""
 

@@ -68,7 +68,7 @@ def asked_of(event: LogEvent, names: Collection[str]) -> FlatEvent:
         if isinstance(values, tuple):
             return event
         break
-    found = {}
+    found: FlatEvent = {}
     for name in event.keys() & names:
         value = event[name]
         if value is not None and value == value:
