@@ -210,6 +210,14 @@ def shop(sizes: Sizes) -> Pair:
 
 def dense(sizes: Sizes, *, planted: bool = False) -> Pair:
     """The shape `dense` of the engine's benchmark, with events that no subscription was derived from, or with planted ones."""
+    plain, mixed, workload = dense_matchers(sizes)
+    rows = (workload.events if planted else workload.other_events)(_BATCHES * sizes.batch, wide=True)
+    return Pair(plain, mixed, lambda seed: rows.slice(seed % _BATCHES * sizes.batch, sizes.batch))
+
+
+@functools.lru_cache(maxsize=1)
+def dense_matchers(sizes: Sizes) -> tuple[tamis.Matcher[int], tamis.Matcher[int], Any]:
+    """The matchers of the shape, and the workload that its events come from. Two sets share them."""
     workload = generate(config_of(SHAPES["dense"][0], sizes.most, 1))
     table = workload.subscriptions()
     has_join = np.arange(len(table)) % 100 == 7
@@ -219,9 +227,7 @@ def dense(sizes: Sizes, *, planted: bool = False) -> Pair:
     }
     others = [table.filter(pa.array(~has_join))]
     del table
-    pair = pair_of(others.pop(), chosen, sizes.retained)
-    rows = (workload.events if planted else workload.other_events)(_BATCHES * sizes.batch, wide=True)
-    return Pair(*pair, lambda seed: rows.slice(seed % _BATCHES * sizes.batch, sizes.batch))
+    return *pair_of(others.pop(), chosen, sizes.retained), workload
 
 
 def with_join(predicates: list[dict[str, Any]], place: int) -> Expression:

@@ -43,6 +43,8 @@ CLAIMS = {
 }
 """What the paper says of each part. It has no measurements of them."""
 
+_MOST_JOINS = 250
+"""Joins that are decided first. The time of more joins is projected."""
 _RARE = "SELECT 1 FROM history h WHERE h.seller ="
 PREFILTERED: dict[str, Callable[[int], str]] = {
     **{name: SETS[name] for name in ("beside constants", "EXISTS with a constant of its own")},
@@ -65,10 +67,12 @@ class Sizes:
 
     def __init__(self, quick: bool) -> None:
         self.subscriptions = 400 if quick else 100_000
+        self.filtered = 400 if quick else 30_000
+        """Subscriptions of the matchers with and without the pre-filter."""
         self.retained = 300 if quick else 100_000
         self.events = 20 if quick else 200
         self.batch = 40 if quick else 2_000
-        self.turns = 2 if quick else 5
+        self.turns = 2 if quick else 3
         self.needs = (4, 16) if quick else (4, 16, 64, 256, 1024)
 
 
@@ -178,9 +182,9 @@ def phases(name: str, sizes: Sizes) -> Figures:
             figures["held"] += int(np.count_nonzero(holds))
         return found
 
-    if len(distinct) > 5_000:
+    if len(distinct) > _MOST_JOINS:
         # Joins first would take minutes. Some of the joins are enough to say what one takes.
-        distinct = distinct[:: len(distinct) // 1_000]
+        distinct = distinct[:: len(distinct) // _MOST_JOINS]
         numbers = np.where(np.isin(numbers, distinct), numbers, distinct[0])
     share = len(distinct) / max(len(np.unique(table.numbers(np.arange(count, dtype=np.int32)))), 1)
     before = table.decided
@@ -210,7 +214,7 @@ def phases(name: str, sizes: Sizes) -> Figures:
 
 def prefilter(name: str, sizes: Sizes) -> Figures:
     """Matchers with and without the pre-filter."""
-    texts = [PREFILTERED[name](place) for place in range(sizes.subscriptions)]
+    texts = [PREFILTERED[name](place) for place in range(sizes.filtered)]
     return {"set": name, **with_and_without(texts, sizes), "claim": CLAIMS["prefilter"]}
 
 
@@ -233,14 +237,14 @@ def with_and_without(texts: Sequence[str], sizes: Sizes) -> Figures:
     }
     figures: Figures = {}
     for label, matcher in matchers.items():
+        matcher.match_batch(offers(1, sizes.retained), threads=1)  # Before there are subscriptions that match.
         figures[f"add_{label}_s"] = seconds_of(lambda matcher=matcher: matcher.add_many(range(len(texts)), texts))  # type: ignore[misc]
-        matcher.match_batch(offers(1, sizes.retained), threads=1)
         matcher.optimize()
     batches: dict[int, pa.Table] = {turn: offers(100 + turn, sizes.batch) for turn in range(sizes.turns + 1)}
     singles = {turn: offers(200 + turn, sizes.events).to_pylist() for turn in range(sizes.turns + 1)}
 
     def batch(matcher: tamis.Matcher[int]) -> Callable[[int], object]:
-        return lambda turn: matcher.match_batch(batches[turn], threads=1)
+        return lambda turn: matcher.count_batch(batches[turn], threads=1)
 
     def single(matcher: tamis.Matcher[int]) -> Callable[[int], object]:
         return lambda turn: [matcher.match(event) for event in singles[turn]]
@@ -267,7 +271,12 @@ def measure(quick: bool) -> Figures:
         "machine": machine(),
         "versions": versions(),
         "tamis": tamis.__version__,
-        "sizes": {"subscriptions": sizes.subscriptions, "retained": sizes.retained, "batch": sizes.batch},
+        "sizes": {
+            "subscriptions": sizes.subscriptions,
+            "filtered": sizes.filtered,
+            "retained": sizes.retained,
+            "batch": sizes.batch,
+        },
     }
     beside = ("beside constants", "EXISTS with a constant of its own")
     parts: dict[str, Callable[[], list[Figures]]] = {

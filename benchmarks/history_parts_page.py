@@ -23,10 +23,11 @@ def to_tables(result: Row) -> str:
     """All tables as Markdown."""
     sizes = result["sizes"]
     counts = f"{sizes['subscriptions']:,} subscriptions, {sizes['retained']:,} earlier events"
+    filtered = f"{sizes['filtered']:,} subscriptions, {sizes['retained']:,} earlier events"
     sections = {
         f"Join table: {counts}": (table_rows(result["table"]), result["table"]),
         f"Order of phases: {counts}": (phases_rows(result["phases"]), result["phases"]),
-        f"Pre-filter: {counts}": (prefilter_rows(result["prefilter"]), result["prefilter"]),
+        f"Pre-filter: {filtered}": (prefilter_rows(result["prefilter"]), result["prefilter"]),
         "Pre-filter: distinct needs": (needs_rows(result["needs"]), result["needs"]),
     }
     return "\n\n".join(
