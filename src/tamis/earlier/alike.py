@@ -20,7 +20,7 @@ from tamis.earlier.column import Column, Given
 from tamis.encoding.columns import Column as ArrowColumn
 from tamis.kernels.numbers import I64s
 from tamis.language.event import FlatEvent
-from tamis.language.values import Kind
+from tamis.language.values import Kind, is_well_formed
 
 _DTYPES: dict[type, Any] = {float: np.float64, int: np.int64, bool: np.bool_}
 _KINDS = {float: Kind.NUMBER, int: Kind.NUMBER, bool: Kind.BOOLEAN, str: Kind.STRING}
@@ -37,7 +37,7 @@ class AlikeEvents:
     def of(cls, events: Sequence[dict[str, Given]]) -> AlikeEvents | None:
         """The events by attribute; None if they are not alike."""
         found: dict[str, tuple[Kind, Any]] = {}
-        if len(set(map(len, events))) != 1 or not all(name and name.isascii() for name in events[0]):
+        if len(set(map(len, events))) != 1 or not all(name and is_well_formed(name) for name in events[0]):
             return None
         try:
             for name in events[0]:

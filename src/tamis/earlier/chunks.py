@@ -82,7 +82,7 @@ def is_raw(event: Any) -> bool:
 
 
 def may_be_wrong(event: LogEvent, names: Collection[str]) -> bool:
-    """Whether a raw event may have a value outside the language, or NaN, for one of these attributes."""
+    """Whether a raw event may have a value outside the language for one of these attributes."""
     for name in event.keys() & names:
         value = event[name]
         cls = type(value)
