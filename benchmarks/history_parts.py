@@ -1,6 +1,6 @@
 """What each part of matching with earlier events brings: the join table, the order of phases, and the pre-filter.
 
-python -m benchmarks.history_parts [--quick] [--json FILE]
+python -m benchmarks.history_parts [--quick] [--json FILE] [--parts PART ...]
 
 Each part is measured with and without it, by turns in one process, in processor time of one thread.
 """
@@ -263,8 +263,11 @@ def with_and_without(texts: Sequence[str], sizes: Sizes) -> Figures:
     return figures
 
 
-def measure(quick: bool) -> Figures:
-    """All figures. Each part is printed as soon as it is measured."""
+PARTS = ("table", "phases", "prefilter", "needs")
+
+
+def measure(quick: bool, chosen: Sequence[str] = PARTS) -> Figures:
+    """The figures of some parts. Each figure is printed as soon as it is measured."""
     sizes = Sizes(quick)
     figures: Figures = {
         "benchmark": "history, part by part",
@@ -279,16 +282,17 @@ def measure(quick: bool) -> Figures:
         },
     }
     beside = ("beside constants", "EXISTS with a constant of its own")
-    parts: dict[str, Callable[[], list[Figures]]] = {
-        "table": lambda: [join_table(name, sizes) for name in beside],
-        "phases": lambda: [phases(name, sizes) for name in beside],
-        "prefilter": lambda: [prefilter(name, sizes) for name in PREFILTERED],
-        "needs": lambda: [needs(distinct, sizes) for distinct in sizes.needs],
+    parts: dict[str, tuple[Callable[[Any, Sizes], Figures], Sequence[Any]]] = {
+        "table": (join_table, beside),
+        "phases": (phases, beside),
+        "prefilter": (prefilter, tuple(PREFILTERED)),
+        "needs": (needs, sizes.needs),
     }
-    for part, work in parts.items():
-        figures[part] = work()
-        for each in figures[part]:
-            sys.stdout.write(f"{part}: {json.dumps(each)}\n")
+    for part, (work, sets) in parts.items():
+        figures[part] = []
+        for each in sets if part in chosen else ():
+            figures[part].append(work(each, sizes))
+            sys.stdout.write(f"{part}: {json.dumps(figures[part][-1])}\n")
             sys.stdout.flush()
     figures["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return figures
@@ -298,8 +302,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="little data, to try the benchmark")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="measure only these parts")
     given = parser.parse_args()
-    figures = measure(given.quick)
+    figures = measure(given.quick, given.parts)
     if given.json is not None:
         given.json.write_text(json.dumps(figures, indent=1) + "\n")
 

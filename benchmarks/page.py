@@ -65,10 +65,15 @@ def to_page(results: list[dict[str, Any]], charts: str = "results") -> str:
         sections.append(
             f"## {name.capitalize()}\n\n"
             f"Tamis {result['tamis']}, {machine['system']} on {machine['processor']} with {machine['cores']} cores"
-            f"{_more(machine)}, Python {machine['python']}. Peak memory: {result['peak_bytes'] / 1e9:.1f} GB.\n\n"
+            f"{_more(machine)}, Python {machine['python']}.{_peak(result)}\n\n"
             f"{description}\n\n{chart}{tables(result)}\n"
         )
     return "\n".join(sections)
+
+
+def _peak(result: dict[str, Any]) -> str:
+    """The peak memory, if it was measured."""
+    return f" Peak memory: {result['peak_bytes'] / 1e9:.1f} GB." if "peak_bytes" in result else ""
 
 
 def _more(machine: dict[str, Any]) -> str:
