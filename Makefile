@@ -83,6 +83,7 @@ bench-service: .venv/dev.stamp  ## Measure what the network costs; renew docs/be
 
 bench-history: .venv/dev.stamp  ## Measure what earlier events cost; renew docs/benchmarks.md
 	$(BIN)/python -m benchmarks.history --json docs/results/history.json $(BENCH)
+	$(BIN)/python -m benchmarks.history_parts --json docs/results/history_parts.json $(BENCH)
 	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 
 bench-exits: .venv/core.stamp  ## End many processes while threads are at work

@@ -19,6 +19,7 @@ Read `timing` and `shapes` first, then one benchmark and its page.
     broker        what publish/subscribe costs on top of matching
     service       what the network costs on top of a broker
     history       what earlier events cost
+    history_parts what the join table, the order of phases and the pre-filter each bring
     exits         how processes end while threads of Tamis work
 
     markdown      tables, and pages with a generated part

@@ -2,12 +2,13 @@
 
 python -m benchmarks.history [--quick] [--json FILE]
 
-Ratios are measured side by side, in processor time of one thread. `phases` has the figures of the plan and the pre-filter.
+Ratios are measured side by side, in processor time of one thread. `history_parts` measures what each part brings.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import resource
 import sys
@@ -55,6 +56,8 @@ SETS: dict[str, Callable[[int], str]] = {
 }
 """Subscriptions by their place."""
 _ITEMS = 1_000
+_BATCHES = 12
+"""Different batches of events of a shape."""
 
 
 class Sizes:
@@ -205,20 +208,26 @@ def shop(sizes: Sizes) -> Pair:
     return Pair(*pair, lambda seed: offers(seed, sizes.batch, items))
 
 
-def dense(sizes: Sizes) -> Pair:
-    """The shape `dense` of the engine's benchmark."""
+def dense(sizes: Sizes, *, planted: bool = False) -> Pair:
+    """The shape `dense` of the engine's benchmark, with events that no subscription was derived from, or with planted ones."""
+    plain, mixed, workload = dense_matchers(sizes)
+    rows = (workload.events if planted else workload.other_events)(_BATCHES * sizes.batch, wide=True)
+    return Pair(plain, mixed, lambda seed: rows.slice(seed % _BATCHES * sizes.batch, sizes.batch))
+
+
+@functools.lru_cache(maxsize=1)
+def dense_matchers(sizes: Sizes) -> tuple[tamis.Matcher[int], tamis.Matcher[int], Any]:
+    """The matchers of the shape, and the workload that its events come from. Two sets share them."""
     workload = generate(config_of(SHAPES["dense"][0], sizes.most, 1))
     table = workload.subscriptions()
     has_join = np.arange(len(table)) % 100 == 7
-    rows = table.filter(pa.array(has_join)).to_pylist()
+    joined = table.filter(pa.array(has_join)).to_pylist()
     chosen: dict[int, Expression | str] = {
-        row["id"]: with_join(row["predicates"], place) for place, row in enumerate(rows)
+        row["id"]: with_join(row["predicates"], place) for place, row in enumerate(joined)
     }
     others = [table.filter(pa.array(~has_join))]
     del table
-    pair = pair_of(others.pop(), chosen, sizes.retained)
-    batches = [generate(config_of(SHAPES["dense"][0], 100, seed)).events(sizes.batch, wide=True) for seed in range(12)]
-    return Pair(*pair, lambda seed: batches[seed % len(batches)])
+    return *pair_of(others.pop(), chosen, sizes.retained), workload
 
 
 def with_join(predicates: list[dict[str, Any]], place: int) -> Expression:
@@ -236,9 +245,16 @@ def with_join(predicates: list[dict[str, Any]], place: int) -> Expression:
     return to_expression(rows) & tamis.parse(forms[place % 3])
 
 
+SHARED: dict[str, Callable[[Sizes], Pair]] = {
+    "shop": shop,
+    "dense": dense,
+    "dense, planted": functools.partial(dense, planted=True),
+}
+
+
 def share(name: str, sizes: Sizes) -> Figures:
     """1 % of all subscriptions have joins: the time of an event, beside a matcher of the others without a history."""
-    plain, mixed, events = {"shop": shop, "dense": dense}[name](sizes)
+    plain, mixed, events = SHARED[name](sizes)
     for seed in range(max(2, -(-sizes.retained // sizes.batch))):
         plain.match_batch(events(seed), threads=1)
         mixed.match_batch(events(seed), threads=1)
@@ -403,8 +419,7 @@ def measure(quick: bool) -> Figures:
         "keys": lambda: [keyed(keys, sizes) for keys in sizes.keys],
         "exists": lambda: [exists(text, sizes) for text in _EXISTS],
         "joins": lambda: [joins(name, sizes) for name in SETS],
-        "share": lambda: [share(name, sizes) for name in ("shop", "dense")],
-        "phases": list,
+        "share": lambda: [share(name, sizes) for name in SHARED],
     }
     for part, work in parts.items():
         figures[part] = work()

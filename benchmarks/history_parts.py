@@ -1,6 +1,6 @@
 """What each part of matching with earlier events brings: the join table, the order of phases, and the pre-filter.
 
-python -m benchmarks.history_parts [--quick] [--json FILE]
+python -m benchmarks.history_parts [--quick] [--json FILE] [--parts PART ...]
 
 Each part is measured with and without it, by turns in one process, in processor time of one thread.
 """
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -38,9 +39,12 @@ CLAIMS = {
     "table": "4.2: each distinct join predicate is considered at most once",
     "phases": "4.3.1: joins and constants cost about the same; statistics tell which phase should come first",
     "prefilter": "4.3.2: fewer profiles are left to be matched, and parts of the indexes are not used",
+    "needs": "4.3.2: implied constraints are kept up as documents come and go",
 }
 """What the paper says of each part. It has no measurements of them."""
 
+_MOST_JOINS = 250
+"""Joins that are decided first. The time of more joins is projected."""
 _RARE = "SELECT 1 FROM history h WHERE h.seller ="
 PREFILTERED: dict[str, Callable[[int], str]] = {
     **{name: SETS[name] for name in ("beside constants", "EXISTS with a constant of its own")},
@@ -63,10 +67,13 @@ class Sizes:
 
     def __init__(self, quick: bool) -> None:
         self.subscriptions = 400 if quick else 100_000
+        self.filtered = 400 if quick else 30_000
+        """Subscriptions of the matchers with and without the pre-filter."""
         self.retained = 300 if quick else 100_000
         self.events = 20 if quick else 200
         self.batch = 40 if quick else 2_000
-        self.turns = 2 if quick else 5
+        self.turns = 2 if quick else 3
+        self.needs = (4, 16) if quick else (4, 16, 64, 256, 1024)
 
 
 class Shop(NamedTuple):
@@ -175,9 +182,9 @@ def phases(name: str, sizes: Sizes) -> Figures:
             figures["held"] += int(np.count_nonzero(holds))
         return found
 
-    if len(distinct) > 5_000:
+    if len(distinct) > _MOST_JOINS:
         # Joins first would take minutes. Some of the joins are enough to say what one takes.
-        distinct = distinct[:: len(distinct) // 1_000]
+        distinct = distinct[:: len(distinct) // _MOST_JOINS]
         numbers = np.where(np.isin(numbers, distinct), numbers, distinct[0])
     share = len(distinct) / max(len(np.unique(table.numbers(np.arange(count, dtype=np.int32)))), 1)
     before = table.decided
@@ -207,21 +214,37 @@ def phases(name: str, sizes: Sizes) -> Figures:
 
 def prefilter(name: str, sizes: Sizes) -> Figures:
     """Matchers with and without the pre-filter."""
-    texts = [PREFILTERED[name](place) for place in range(sizes.subscriptions)]
+    texts = [PREFILTERED[name](place) for place in range(sizes.filtered)]
+    return {"set": name, **with_and_without(texts, sizes), "claim": CLAIMS["prefilter"]}
+
+
+def needs(distinct: int, sizes: Sizes) -> Figures:
+    """The same with some distinct needs, half of which no earlier event satisfies. One in ten events asks."""
+
+    def text(place: int) -> str:
+        seller = place % distinct + (10_000 if place % 2 else 0)
+        return f"item = {place % 100} AND EXISTS (SELECT 1 FROM history h WHERE h.seller = 'seller {seller}' AND h.price > price)"
+
+    texts = [text(place) for place in range(max(2 * distinct, 100))]
+    return {"needs": distinct, **with_and_without(texts, sizes), "claim": CLAIMS["needs"]}
+
+
+def with_and_without(texts: Sequence[str], sizes: Sizes) -> Figures:
+    """Times and counts of matchers with and without the pre-filter."""
     matchers = {
         label: matcher_over(new_store(history=_history(sizes), limits=StoreLimits(prefilter_from=fewest)))
         for label, fewest in (("off", NEVER), ("on", 0))
     }
-    figures: Figures = {"set": name}
+    figures: Figures = {}
     for label, matcher in matchers.items():
+        matcher.match_batch(offers(1, sizes.retained), threads=1)  # Before there are subscriptions that match.
         figures[f"add_{label}_s"] = seconds_of(lambda matcher=matcher: matcher.add_many(range(len(texts)), texts))  # type: ignore[misc]
-        matcher.match_batch(offers(1, sizes.retained), threads=1)
         matcher.optimize()
     batches: dict[int, pa.Table] = {turn: offers(100 + turn, sizes.batch) for turn in range(sizes.turns + 1)}
     singles = {turn: offers(200 + turn, sizes.events).to_pylist() for turn in range(sizes.turns + 1)}
 
     def batch(matcher: tamis.Matcher[int]) -> Callable[[int], object]:
-        return lambda turn: matcher.match_batch(batches[turn], threads=1)
+        return lambda turn: matcher.count_batch(batches[turn], threads=1)
 
     def single(matcher: tamis.Matcher[int]) -> Callable[[int], object]:
         return lambda turn: [matcher.match(event) for event in singles[turn]]
@@ -237,30 +260,41 @@ def prefilter(name: str, sizes: Sizes) -> Figures:
     figures["skips"] = (after["on"]["skips"] - before["on"]["skips"]) / events
     for label in matchers:
         figures[f"decided_{label}"] = (after[label]["decided"] - before[label]["decided"]) / events
-    return figures | {"claim": CLAIMS["prefilter"]}
+    return figures
 
 
-def measure(quick: bool) -> Figures:
-    """All figures. Each part is printed as soon as it is measured."""
+PARTS = ("table", "phases", "prefilter", "needs")
+
+
+def measure(quick: bool, chosen: Sequence[str] = PARTS) -> Figures:
+    """The figures of some parts. Each figure is printed as soon as it is measured."""
     sizes = Sizes(quick)
     figures: Figures = {
-        "benchmark": "history_parts",
+        "benchmark": "history, part by part",
         "machine": machine(),
         "versions": versions(),
         "tamis": tamis.__version__,
-        "sizes": {"subscriptions": sizes.subscriptions, "retained": sizes.retained, "batch": sizes.batch},
+        "sizes": {
+            "subscriptions": sizes.subscriptions,
+            "filtered": sizes.filtered,
+            "retained": sizes.retained,
+            "batch": sizes.batch,
+        },
     }
     beside = ("beside constants", "EXISTS with a constant of its own")
-    parts: dict[str, Callable[[], list[Figures]]] = {
-        "table": lambda: [join_table(name, sizes) for name in beside],
-        "phases": lambda: [phases(name, sizes) for name in beside],
-        "prefilter": lambda: [prefilter(name, sizes) for name in PREFILTERED],
+    parts: dict[str, tuple[Callable[[Any, Sizes], Figures], Sequence[Any]]] = {
+        "table": (join_table, beside),
+        "phases": (phases, beside),
+        "prefilter": (prefilter, tuple(PREFILTERED)),
+        "needs": (needs, sizes.needs),
     }
-    for part, work in parts.items():
-        figures[part] = work()
-        for each in figures[part]:
-            sys.stdout.write(f"{part}: {json.dumps(each)}\n")
+    for part, (work, sets) in parts.items():
+        figures[part] = []
+        for each in sets if part in chosen else ():
+            figures[part].append(work(each, sizes))
+            sys.stdout.write(f"{part}: {json.dumps(figures[part][-1])}\n")
             sys.stdout.flush()
+    figures["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return figures
 
 
@@ -268,8 +302,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="little data, to try the benchmark")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="measure only these parts")
     given = parser.parse_args()
-    figures = measure(given.quick)
+    figures = measure(given.quick, given.parts)
     if given.json is not None:
         given.json.write_text(json.dumps(figures, indent=1) + "\n")
 

@@ -18,6 +18,7 @@ from benchmarks import (
     first_use,
     headline,
     history_page,
+    history_parts_page,
     indexes_page,
     loading,
     service_page,
@@ -42,6 +43,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "broker": (broker_page.DESCRIPTION, broker_page.to_tables),
     "service": (service_page.DESCRIPTION, service_page.to_tables),
     "history": (history_page.DESCRIPTION, history_page.to_tables),
+    "history, part by part": (history_parts_page.DESCRIPTION, history_parts_page.to_tables),
 }
 """Name of a benchmark -> its description and its tables."""
 
@@ -63,10 +65,15 @@ def to_page(results: list[dict[str, Any]], charts: str = "results") -> str:
         sections.append(
             f"## {name.capitalize()}\n\n"
             f"Tamis {result['tamis']}, {machine['system']} on {machine['processor']} with {machine['cores']} cores"
-            f"{_more(machine)}, Python {machine['python']}. Peak memory: {result['peak_bytes'] / 1e9:.1f} GB.\n\n"
+            f"{_more(machine)}, Python {machine['python']}.{_peak(result)}\n\n"
             f"{description}\n\n{chart}{tables(result)}\n"
         )
     return "\n".join(sections)
+
+
+def _peak(result: dict[str, Any]) -> str:
+    """The peak memory, if it was measured."""
+    return f" Peak memory: {result['peak_bytes'] / 1e9:.1f} GB." if "peak_bytes" in result else ""
 
 
 def _more(machine: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.history import SETS, measure
+from benchmarks.history import SETS, SHARED, measure
 from benchmarks.history_page import to_tables
 
 
@@ -10,7 +10,7 @@ def test_it_measures_everything() -> None:
     figures = measure(True)
     assert [each["set"] for each in figures["joins"]] == list(SETS)
     assert all(each["batch_us"] > 0 for each in figures["joins"])
-    assert [each["set"] for each in figures["share"]] == ["shop", "dense"]
+    assert [each["set"] for each in figures["share"]] == list(SHARED)
     assert all(each[way]["ratio"] > 0 for each in figures["share"] for way in ("table", "mappings", "single"))
     assert [each["events"] for each in figures["keys"]] == [200, 1000]
     assert all(each["single_us"] > 0 for each in figures["keys"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.history_parts import CLAIMS, PREFILTERED, measure
+from benchmarks.history_parts_page import to_tables
 
 
 @pytest.mark.long
@@ -20,5 +21,6 @@ def test_it_measures_each_part_with_and_without() -> None:
         for label in ("on", "off")
     )
     assert {each["claim"] for part in CLAIMS for each in figures[part]} == set(CLAIMS.values())
+    assert to_tables(figures).count("### ") == 4
     # What is skipped is not decided.
     assert all(each["decided_on"] <= each["decided_off"] for each in figures["prefilter"])

@@ -331,6 +331,54 @@ def test_values_outside_the_language_are_missing_in_stored_events() -> None:
         assert told(broker) == [(2, ("first",)), (2, ("unknown",))]
 
 
+@pytest.mark.parametrize("history", [tamis.History(rows=12), tamis.History(age=9, order="at")])
+def test_stops_between_events_that_are_filtered(tmp_path: Path, history: tamis.History) -> None:
+    """So many needs that the pre-filter works. After a stop, events are decided as without it."""
+    random, reference, skips = Random(28), ReferenceHistory(history), 0
+    texts = {
+        **{
+            f"again {price}": f"price < {price} AND EXISTS (SELECT 1 FROM history h WHERE h.price = price)"
+            for price in range(40)
+        },
+        **{
+            f"lowest {author}": f"author = '{author}' AND price < ALL (SELECT price FROM history)"
+            for author in range(20)
+        },
+        **{
+            f"new {author}": f"author = '{author}' AND NOT EXISTS (SELECT 1 FROM history h WHERE h.author = author)"
+            for author in range(20)
+        },
+        **{
+            f"seen {price}": f"price = {price} OR EXISTS (SELECT 1 FROM history h WHERE h.price = {price} AND h.at = at)"
+            for price in range(40)
+        },
+    }
+    for stop in range(6):
+        with opened(tmp_path, history) as broker:
+            if stop == 0:
+                broker.subscribe_many(
+                    [{"subscriber": "ann", "name": name, "expression": texts[name]} for name in texts]
+                )
+            for _ in range(8):
+                events = [
+                    {
+                        "price": random.choice([random.randrange(50), [3, 30]]),
+                        "author": str(random.randrange(25)),
+                        "at": 8 * stop,
+                    }
+                    for _ in range(random.choice([1, 1, 4]))
+                ]
+                for event, receipt in zip(events, broker.publish_many(events), strict=True):
+                    before = reference.before(event)
+                    assert names(receipt.matches) == {name for name in texts if matches(texts[name], event, before)}
+                    reference.add(event)
+            skips += broker.stats()["matcher"]["history"]["skips"]
+        if stop % 2:
+            for cache in tmp_path.glob("*.tamis"):
+                cache.unlink()
+    assert skips > 100
+
+
 # Leaving the tables
 
 

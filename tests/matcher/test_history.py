@@ -229,6 +229,22 @@ def test_values_that_only_joins_ask_about(value: Any, is_wrong: bool) -> None:
     assert matcher.stats()["history"]["events"] == (8 if is_wrong else 10)
 
 
+@pytest.mark.parametrize("wrong", [2**70, "\ud800", float("nan"), None])
+def test_a_value_that_nobody_asked_about_is_missing_later(wrong: Any) -> None:
+    """Events of one form, so that they are packed together, and alone."""
+    for count in (3, 1100):
+        matcher: tamis.Matcher[str] = tamis.Matcher(history=tamis.History(rows=5000))
+        matcher.add("cheap", "price < 3")
+        for number in range(count):
+            matcher.match({"price": number, "n": wrong if number == 1 else 5, "s": "x"})
+        matcher.add("same", "n = ANY (SELECT n FROM history)")
+        matcher.add("all", "n >= ALL (SELECT n FROM history)")
+        matcher.add("unknown", "price = 7 AND (n >= ALL (SELECT n FROM history)) IS UNKNOWN")
+        assert matcher.match({"price": 7, "n": 5}) == ["same", "unknown"]
+        explained = matcher.explain("all", {"n": 5})
+        assert explained.truth is None
+
+
 def test_events_without_the_key_or_the_time_are_left_out() -> None:
     matcher = tamis.Matcher(history=tamis.History(rows=10, order="time", key="host"))
     matcher.add("first", "NOT EXISTS (SELECT 1 FROM history h WHERE h.a = a)")

@@ -43,7 +43,19 @@ CONDITIONS = [
 ]
 READ = [each for each in map(tamis.parse, CONDITIONS) if isinstance(each, Predicate)]
 LARGE = [2**53, 2**53 + 1, float(2**53), 2**60, -(2**63), 2**63 - 1, 1e300, float("inf")]
-ODD: list[Any] = [[0, 3], [1, "x1"], tamis.Interval(1, 2), [], None, True, datetime(2026, 1, 1), "x3", *LARGE]
+ODD: list[Any] = [
+    [0, 3],
+    [1, "x1"],
+    tamis.Interval(1, 2),
+    [],
+    None,
+    True,
+    datetime(2026, 1, 1),
+    "x3",
+    "\u00e4",
+    float("nan"),
+    *LARGE,
+]
 
 
 class Draw:

@@ -20,7 +20,7 @@ from tamis.earlier.column import Column, Given
 from tamis.encoding.columns import Column as ArrowColumn
 from tamis.kernels.numbers import I64s
 from tamis.language.event import FlatEvent
-from tamis.language.values import Kind
+from tamis.language.values import Kind, is_well_formed
 
 _DTYPES: dict[type, Any] = {float: np.float64, int: np.int64, bool: np.bool_}
 _KINDS = {float: Kind.NUMBER, int: Kind.NUMBER, bool: Kind.BOOLEAN, str: Kind.STRING}
@@ -37,7 +37,7 @@ class AlikeEvents:
     def of(cls, events: Sequence[dict[str, Given]]) -> AlikeEvents | None:
         """The events by attribute; None if they are not alike."""
         found: dict[str, tuple[Kind, Any]] = {}
-        if len(set(map(len, events))) != 1:
+        if len(set(map(len, events))) != 1 or not all(name and is_well_formed(name) for name in events[0]):
             return None
         try:
             for name in events[0]:
@@ -45,7 +45,7 @@ class AlikeEvents:
                 if read is None:
                     return None
                 found[name] = read
-        except (KeyError, ValueError):  # other attributes, or other numbers of values
+        except (KeyError, ValueError, OverflowError):  # other attributes, other numbers of values, or wrong values
             return None
         return cls(found, len(events)) if found else None
 
@@ -95,4 +95,7 @@ def _read(values: Sequence[Given]) -> tuple[Kind, Any] | None:
     [of] = types
     if of is str:
         return Kind.STRING, pa.array(values, pa.large_string())
-    return (_KINDS[of], np.array(values, _DTYPES[of])) if of in _DTYPES else None
+    if of not in _DTYPES:
+        return None
+    read = np.array(values, _DTYPES[of])
+    return None if of is float and np.isnan(read).any() else (_KINDS[of], read)

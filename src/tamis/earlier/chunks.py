@@ -21,11 +21,13 @@ from tamis.encoding.columns import Column as ArrowColumn
 from tamis.encoding.columns import Odd
 from tamis.encoding.events.flat_rows import asked_columns, asked_rows, flat_events
 from tamis.kernels.numbers import I64s
-from tamis.language.event import FlatEvent
+from tamis.language.event import FlatEvent, flatten
+from tamis.language.values import INT64_MAX, INT64_MIN
 
 LogEvent = dict[str, Given]
-"""A flat event, or one with plain values alone, of which each stands for a tuple of its own."""
+"""A flat event, or a *raw* one: as it came, with numbers, strings, booleans and None alone."""
 
+_TEXT, _RAW = frozenset({str}), frozenset({int, float, str, bool, type(None)})
 _PICKLED = 0x80
 """The first byte of what pickle writes. Marshal begins a list with another one."""
 _PROTOCOL = 5
@@ -55,7 +57,38 @@ class Chunk(Protocol):
 
 def flat_event(event: LogEvent) -> FlatEvent:
     """An event of the log in its normal form."""
-    return {name: values if isinstance(values, tuple) else (values,) for name, values in event.items()}
+    for values in event.values():
+        return event if isinstance(values, tuple) else flatten(event)
+    return {}
+
+
+def asked_of(event: LogEvent, names: Collection[str]) -> FlatEvent:
+    """An event in its normal form, perhaps without attributes that are not among these. None of these has a wrong value."""
+    for values in event.values():
+        if isinstance(values, tuple):
+            return event
+        break
+    found: FlatEvent = {}
+    for name in event.keys() & names:
+        value = event[name]
+        if value is not None and value == value:
+            found[name] = (value,)
+    return found
+
+
+def is_raw(event: Any) -> bool:
+    """Whether an event may be kept as it came."""
+    return type(event) is dict and set(map(type, event)) <= _TEXT and set(map(type, event.values())) <= _RAW
+
+
+def may_be_wrong(event: LogEvent, names: Collection[str]) -> bool:
+    """Whether a raw event may have a value outside the language for one of these attributes."""
+    for name in event.keys() & names:
+        value = event[name]
+        cls = type(value)
+        if (cls is str and not value.isascii()) or (cls is int and not INT64_MIN <= value <= INT64_MAX):
+            return True
+    return False
 
 
 class ListedEvents:

@@ -37,13 +37,22 @@ from tamis.earlier.key_ranges import (
 )
 from tamis.encoding.columns import Column as ArrowColumn
 from tamis.encoding.columns import plain_texts
-from tamis.encoding.dimensions.keys import INT_BEYOND, INT_EXACT, KEY_MAX, code_of_bits, is_small
+from tamis.encoding.dimensions.keys import INT_BEYOND, INT_EXACT, KEY_MAX, KEY_MIN, code_of_bits, double_code, is_small
 from tamis.encoding.dimensions.labels import Labels
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import brief_kernel
 from tamis.kernels.numbers import Bools, I8s, I64s
 from tamis.language.event import Value
-from tamis.language.values import Interval, Kind, from_microseconds, to_microseconds
+from tamis.language.operators import Operator
+from tamis.language.values import (
+    INT64_MAX,
+    INT64_MIN,
+    Interval,
+    Kind,
+    from_microseconds,
+    is_well_formed,
+    to_microseconds,
+)
 
 NONE = KEY_MAX
 """The key of an event without one."""
@@ -53,7 +62,8 @@ _FEW = 4
 _NUMBERS = ({float}, {int}, {int, float})
 
 Given: TypeAlias = Any
-"""The values of an attribute in an event of the log: a tuple, or the only value alone. None if there are none."""
+"""The values of an attribute in an event of the log: a tuple, or the value of a raw event, which may be outside the language.
+None if there are none."""
 
 
 @brief_kernel
@@ -194,7 +204,7 @@ class Column:
             kinds = set(map(type, values))
         if kinds in _NUMBERS:
             self._put_numbers(values, domains, keys)
-        elif kinds == {str}:
+        elif kinds == {str} and all(map(is_well_formed, values)):
             domains[:] = TEXT
             keys[:] = self._text_keys(values)
         else:
@@ -205,7 +215,10 @@ class Column:
         domains[:] = NUMBER
         if not double_keys(np.array(values, np.float64).view(np.int64), keys):
             for place, value in enumerate(values):
-                domains[place], keys[place] = number_key(value)
+                if _is_number(value):
+                    domains[place], keys[place] = number_key(value)
+                else:
+                    domains[place], keys[place] = MISSING, NONE
 
     def _put_mixed(self, values: Sequence[Given], numbers: I64s, domains: I8s, keys: I64s) -> None:
         texts, places = [], []
@@ -218,12 +231,14 @@ class Column:
                     value = given[0]
             cls = type(value)
             if cls is str:
-                texts.append(value)
-                places.append(place)
+                if is_well_formed(value):
+                    texts.append(value)
+                    places.append(place)
             elif cls is bool:
                 domains[place], keys[place] = BOOLEAN, value
             elif cls is int or cls is float:
-                domains[place], keys[place] = number_key(value)
+                if _is_number(value):
+                    domains[place], keys[place] = number_key(value)
             elif value is _SEVERAL or cls is Interval:
                 domains[place] = ODD
                 self.odd[int(numbers[place])] = given if type(given) is tuple else (given,)
@@ -332,6 +347,30 @@ class Column:
                 found[domain] = [integer_range(each) for each in ranges]
         return found
 
+    def ranges_of_one(self, value: Value, operator: Operator) -> dict[int, list[KeyRange]] | None:
+        """The keys y for which `value OPERATOR y` holds, if this needs no look at other numbers than small ones; else None.
+
+        Takes a fifth of the time of `ranges`.
+        """
+        cls = type(value)
+        if cls is str and operator is Operator.EQ:
+            return {TEXT: [self._texts.range(Range(value, value))]}
+        if (cls is not float and cls is not int) or not -INT_EXACT < value < INT_EXACT or self.seen[LARGE]:  # type: ignore[operator]
+            return None
+        code = double_code(float(value))  # type: ignore[arg-type]
+        match operator:
+            case Operator.EQ:
+                found = code, code
+            case Operator.LT:
+                found = code + 1, KEY_MAX
+            case Operator.LE:
+                found = code, KEY_MAX
+            case Operator.GT:
+                found = KEY_MIN, code - 1
+            case _:
+                found = KEY_MIN, code
+        return {NUMBER: [found]}
+
     def cut(self, position: int, number: int) -> None:
         """Forget the events from a position on, whose numbers count from `number` on."""
         self._domains = GrowingArray.of(self.domains[:position].copy())
@@ -354,6 +393,11 @@ class Column:
 
 
 _SEVERAL = object()
+
+
+def _is_number(value: float) -> bool:
+    """Whether a number is a value of the language."""
+    return value == value if type(value) is float else INT64_MIN <= value <= INT64_MAX
 
 
 def _is_whole(rows: I64s, count: int) -> bool:

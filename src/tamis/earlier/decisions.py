@@ -105,7 +105,10 @@ class Decisions:
         place = attribute, operator, column.attribute
         known = self._wanted.get(place)
         if known is None or known[1] != column.changes:
-            wanted = column.ranges(satisfying(self._event.get(attribute, ()), operator))
+            values = self._event.get(attribute, ())
+            wanted = column.ranges_of_one(values[0], operator) if len(values) == 1 else None
+            if wanted is None:
+                wanted = column.ranges(satisfying(values, operator))
             known = self._wanted[place] = wanted, column.changes
         return known[0]
 

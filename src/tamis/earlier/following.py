@@ -1,6 +1,7 @@
 """A tally that follows the retained events: it counts them as they come and leave.
 
-Nothing happens when an event comes or leaves. The tally catches up when a need is asked for, with all events since then at once.
+Nothing happens when an event comes or leaves. The tally catches up when a need is asked for: with all events since then at once,
+and for the attributes of this need alone.
 Events that leave in order of arrival are a range of numbers. The others are noted by the log. If positions or keys of a column
 changed meanwhile, as when the log is written again, its events are counted again.
 """
@@ -8,6 +9,7 @@ changed meanwhile, as when the log is written again, its events are counted agai
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +27,10 @@ class _Seen(NamedTuple):
 
     column: Column
     changes: int
+    came: int
+    """The number behind the last event that came."""
+    left: int
+    """The number behind the last event that left in order."""
 
 
 class Following:
@@ -34,49 +40,55 @@ class Following:
         self.tally = tally
         self._retained, self._log = retained, retained.log
         self._seen: list[_Seen | None] = [None] * len(tally.attributes)
-        self._is_counting = False
-        self._came = self._left = 0
-        """The numbers behind the last event that came, and behind the last one that left in order."""
+        """By attribute. None while its events are counted: the call may be interrupted."""
         if not retained.leaves_in_order:
             self._log.left = array("q")
 
     def is_valid(self) -> bool:
         """Whether the cells of the tally are those of the retained events."""
-        return self._retained.log is self._log and self.tally.is_valid(self._log)
+        return self._retained.log is self._log
 
-    def catch_up(self, until: int | None = None) -> None:
-        """Count the events that came and left. With `until`, also those that come in a batch, up to this number."""
+    def catch_up(self, until: int | None = None, places: Collection[int] | None = None) -> bool:
+        """Count the events that came and left, for attributes in some places of the tally, or for all.
+
+        With `until`, also those that come in a batch, up to this number. Returns False if the cells of the tally are not those of
+        the present columns.
+        """
         retained, log = self._retained, self._log
         came = retained.came if until is None else until
-        if came < self._came or self._is_counting:  # The last batch failed, or the last call.
-            self._seen, self._came = [None] * len(self._seen), came
-        self._is_counting = True
         first = retained.window.first if retained.leaves_in_order else 0
-        new, gone = self._new(came), self._gone(came, first)
-        for place, name in enumerate(self.tally.attributes):
-            column, seen = log.column(name), self._seen[place]
-            if seen is None or seen.column is not column or seen.changes != column.changes:
-                self._seen[place] = _Seen(column, column.changes)
+        gone: I64s | None = None
+        seen_before = self._seen
+        if log.left is not None:
+            places, self._seen = None, [None] * len(seen_before)
+            gone = self._gone(came)
+        for place in range(len(seen_before)) if places is None else places:
+            column, seen = log.column(self.tally.attributes[place]), seen_before[place]
+            if not self.tally.has_cells_of(place, column):
+                return False
+            self._seen[place] = None
+            left = min(first, came)
+            if seen is None or seen.column is not column or seen.changes != column.changes or came < seen.came:
                 self.tally.clear(place)
                 self.tally.count(place, column, self._present(came), 1)
-                continue
-            if len(new):
-                self.tally.count(place, column, new, 1)
-            if len(gone):
-                self.tally.count(place, column, gone, -1)
-        self._came, self._left = came, max(min(first, came), self._left)
-        self._is_counting = False
+            else:
+                if came > seen.came:
+                    self.tally.count(place, column, self._between(seen.came, came), 1)
+                of_place = self._between(seen.left, left) if gone is None else gone
+                if len(of_place):
+                    self.tally.count(place, column, of_place, -1)
+                left = max(left, seen.left)
+            self._seen[place] = _Seen(column, column.changes, came, left)
+        return True
 
-    def _new(self, came: int) -> I64s:
-        """The positions of the events that came."""
-        return np.arange(self._log.position(self._came), self._log.position(came))
+    def _between(self, start: int, end: int) -> I64s:
+        """The positions of the events from one number to another one, without that."""
+        return np.arange(self._log.position(start), self._log.position(end)) if start < end else _NOBODY
 
-    def _gone(self, came: int, first: int) -> I64s:
-        """The positions of the events that left, also of those that came only now."""
+    def _gone(self, came: int) -> I64s:
+        """The positions of the events that left, also of those that came only now, if events leave in any order."""
         log = self._log
-        if log.left is None:
-            end = min(first, came)
-            return np.arange(log.position(self._left), log.position(end)) if end > self._left else _NOBODY
+        assert log.left is not None
         if not log.left:
             return _NOBODY
         left = np.array(log.left, np.int64)

@@ -152,6 +152,8 @@ class JoinTable:
         self._of_slot = GrowingArray(np.int32)
         self._slots: set[int] = set()
         """The slots that have a rest."""
+        self.marks = np.zeros(0, np.uint8)
+        """A bit for each of these slots. This array may be replaced when it grows."""
         self._profiles: dict[int, set[int]] = {}
         """The slots of each rest that is decided for every event."""
         self._always_of: dict[int, int] = {}
@@ -180,6 +182,9 @@ class JoinTable:
                 self._grow(int(slots.max()) + 1)
             if not splits and not self.gone:
                 return
+            size = (int(slots.max(initial=0)) >> 3) + 1
+            if size > len(self.marks):
+                self.marks = np.append(self.marks, np.zeros(max(size, 2 * len(self.marks)) - len(self.marks), np.uint8))
             for place, slot in enumerate(slots.tolist()):
                 self.gone.discard(slot)
                 self._let_go(slot)
@@ -187,6 +192,7 @@ class JoinTable:
                 if parts is not None and parts.rest is not None:
                     self._of_slot.view()[slot] = self._number(parts.rest)
                     self._slots.add(slot)
+                    self.marks[slot >> 3] |= 1 << (slot & 7)
                     self.prefilter.put(slot, parts.rest, parts.constant)
 
     def show(self, slots: I32s, splits: Mapping[int, Split]) -> None:
@@ -249,6 +255,7 @@ class JoinTable:
         if slot in self._slots:
             self.prefilter.drop(slot)
             self._slots.remove(slot)
+            self.marks[slot >> 3] &= ~(1 << (slot & 7)) & 0xFF
             number = int(self._of_slot.view()[slot])
             self._of_slot.view()[slot] = NO_REST
             self._disown(number)
@@ -285,7 +292,7 @@ class JoinTable:
         with self._lock:
             return {self._rests[number].expression for number in set(numbers.tolist())}
 
-    def attributes(self) -> Collection[str]:
+    def attributes(self) -> frozenset[str]:
         """The attributes that some rest asks about."""
         asked = self._asked
         if asked is None:
@@ -347,14 +354,6 @@ class JoinTable:
         if known[0] is not always:
             known = self._needs_of_shown = always, np.array([each.need for each in always], np.int32)
         return known[1]
-
-    def are_free(self, slots: Iterable[int]) -> bool:
-        """Whether none of these slots has a rest."""
-        return self._slots.isdisjoint(slots)
-
-    def are_all_free(self, slots: I32s) -> bool:
-        """The same for many slots."""
-        return bool((self.numbers(slots) == NO_REST).all())
 
     def numbers(self, slots: I32s) -> I32s:
         """The number of the rest of each slot, or NO_REST."""

@@ -35,7 +35,7 @@ def _alone(given: Given | None) -> Any:
     value = given
     if type(given) is tuple:
         value = given[0] if len(given) == 1 else None
-    return None if isinstance(value, Interval | tuple) else value
+    return None if isinstance(value, Interval | tuple) or value != value else value
 
 
 def shelf_key(given: Given | None) -> ShelfKey | None:

@@ -209,13 +209,16 @@ class PreFilter:
         patience = self._of_events if until is None else self._of_batches
         if patience.is_pausing():
             return None
-        following = self._planned(retained)
-        if following is None:
-            return None
-        rows = following.tally.rows(needs)
-        if (rows == UNPLANNED).all() or not is_plain(self._compared):
-            return None
-        following.catch_up(until)
+        while True:
+            following = self._planned(retained)
+            if following is None:
+                return None
+            rows = following.tally.rows(needs)
+            if (rows == UNPLANNED).all() or not is_plain(self._compared):
+                return None
+            if following.catch_up(until, following.tally.places_of(rows)):
+                break
+            self._following = None  # Keys of strings moved.
         found = following.tally.satisfied(rows, only_some=until is not None)
         is_vain = bool(found.all())
         patience.note(is_vain)
@@ -236,23 +239,29 @@ class PreFilter:
             self._fresh = 0 if self._following is not None else self._fresh
             return self._following
 
+    def _caught_up(self, retained: Retained) -> Following | None:
+        """The same, with all events counted."""
+        while True:
+            following = self._planned(retained)
+            if following is None or following.catch_up():
+                return following
+            self._following = None
+
     # -- figures
 
     def present(self, needs: I32s, retained: Retained) -> Bools:
         """Which of some needs are satisfied at present, as far as they are followed."""
-        following = self._planned(retained)
+        following = self._caught_up(retained)
         if following is None:
             return np.ones(len(needs), np.bool_)
-        following.catch_up()
         return following.tally.satisfied(following.tally.rows(needs))
 
     def state(self, number: int, retained: Retained) -> State:
         """What the pre-filter says of a need at present."""
         need = self._needs.get(number, NOTHING)
-        following = self._planned(retained) if need else None
+        following = self._caught_up(retained) if need else None
         if following is None:
             return State(False, tuple((_said(clause), None) for clause in need))
-        following.catch_up()
         truths = [_either([following.tally.holds(each) for each in clause]) for clause in need]
         said = tuple((_said(clause), truth) for clause, truth in zip(need, truths, strict=True))
         return State(False in truths, said)

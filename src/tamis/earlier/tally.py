@@ -18,7 +18,7 @@ though few of them are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,8 @@ UNPLANNED = -1
 """The row of a need that the tally does not know."""
 _BLOCK, _GROUP = 64, 4096
 """Cells whose sum is kept."""
+_FEW = 16
+"""Needs whose attributes are found one by one."""
 
 Segments = list[tuple[int, int, int]]
 """The domain, the lowest and the highest key of each segment."""
@@ -152,12 +154,16 @@ class Tally:
         clauses = [clause for need in needs.values() for clause in need]
         members = [self._places.setdefault(each, len(self._places)) for clause in clauses for each in clause]
         self.attributes = list(dict.fromkeys(each.attribute for each in self._places))
+        place_of = {name: place for place, name in enumerate(self.attributes)}
+        asked = [frozenset(place_of[each.attribute] for clause in need for each in clause) for need in needs.values()]
+        distinct = {each: each for each in asked}
+        self._asked = [distinct[each] for each in asked]
+        """The places of the attributes of each row."""
         self._columns = [log.column(name) for name in self.attributes]
         self._moves = [_pinned(column, self._places) for column in self._columns]
         """How often the keys of strings had moved."""
         segments = [
-            _segments(log.column(each.attribute), each, DOMAINS * self.attributes.index(each.attribute))
-            for each in self._places
+            _segments(log.column(each.attribute), each, DOMAINS * place_of[each.attribute]) for each in self._places
         ]
         of = np.array([segment for each in segments for segment in each], np.int64).reshape(-1, 3)
         self.cells, low, high = _cells(of, DOMAINS * len(self.attributes))
@@ -179,12 +185,15 @@ class Tally:
         """The number of needs."""
         return len(self._rows.clause_at) - 1
 
-    def is_valid(self, log: EventLog) -> bool:
-        """Whether its cells are those of the present columns."""
-        return all(
-            log.column(name) is column and column.text_moves == moves
-            for name, column, moves in zip(self.attributes, self._columns, self._moves, strict=True)
-        )
+    def has_cells_of(self, place: int, column: Column) -> bool:
+        """Whether the cells of an attribute are those of its column, as this is now."""
+        return self._columns[place] is column and self._moves[place] == column.text_moves
+
+    def places_of(self, rows: I32s) -> Collection[int] | None:
+        """The places of the attributes that the needs of a few rows ask about. None for many rows: all."""
+        if len(rows) > _FEW:
+            return None
+        return {place for row in rows.tolist() if row != UNPLANNED for place in self._asked[row]}
 
     @property
     def constraints(self) -> int:

@@ -3,7 +3,7 @@
 The arguments are packed once for the segments of a version, and used while the newest version has the same segments. A change
 only writes its deltas, the times of death, and the time into them.
 
-    SingleCall    words  values  start  died  counters  buffers ...  segments                deltas              ids   now  kernel
+    SingleCall    words  values  start  died  counters  buffers ...  segments                deltas       ids   marks  now  kernel
                                                                     SegmentCall ...         DeltaCall ...
 
 Only addresses are kept, neither segments nor deltas: the caller holds the version while it matches, and old parts may go.
@@ -43,7 +43,7 @@ from tamis.kernels.atomic import count_up
 from tamis.kernels.by_address import address_of_kernel, call_kernel
 from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
-from tamis.kernels.numbers import UP, I64s, U32s
+from tamis.kernels.numbers import I64, UP, I64s, U8s, U32s
 from tamis.kernels.packed import Packed, address_of
 from tamis.kernels.ranges import Span
 
@@ -52,7 +52,7 @@ NOT_SMALL = -2
 """The event has numbers that only labels turn into keys; see `unpack_event`."""
 _PART, _LACK, _NEED = range(3)
 """Places in `_Buffers.lack`."""
-_NO_IDS = np.zeros(0, np.int64)
+_NO_IDS, _NO_MARKS = np.zeros(0, np.int64), np.zeros(0, np.uint8)
 
 
 class _Buffers(NamedTuple):
@@ -68,6 +68,8 @@ class _Buffers(NamedTuple):
     out: Slots
     repeated: Slots
     names: I64s
+    marked: I64s
+    """How many slots that the event satisfies have a mark."""
 
 
 class _SegmentCall(NamedTuple):
@@ -105,12 +107,14 @@ class _SingleCall(NamedTuple):
     deltas: Packed
     """A `_DeltaCall` for each delta."""
     ids: I64s
+    marks: U8s
+    """A bit for each slot; slots behind the last one have none."""
     now: int
     kernel: int
     """The address of `match_rows`."""
 
 
-_DIED, _DELTAS, _IDS, _NOW = (word_of(_SingleCall, name) for name in ("died", "deltas", "ids", "now"))
+_DIED, _DELTAS, _IDS, _MARKS, _NOW = (word_of(_SingleCall, name) for name in ("died", "deltas", "ids", "marks", "now"))
 _OF_SEGMENT, _OF_DELTA = words_in(_SegmentCall), words_in(_DeltaCall)
 _DELTA_COLUMNS, _DELTA_ROWS = word_of(_DeltaCall, "columns"), word_of(_DeltaCall, "rows")
 _OF_VALUES, _VALUES_AT = words_in(EventValues), word_of(RowsCall, "batch.dimension")
@@ -131,16 +135,16 @@ class Single:
         self._words: I64s | None = None
         self._number, self._segment_set = -1, -1
         self._ids: I64s | None = None
-        self._died = _NO_IDS
+        self._died, self._marks = _NO_IDS, _NO_MARKS
         self._rows_put, self._now_put = -1, -1
         self._matches, self._rows = limits.event_matches, limits.event_rows
         self._dimensions, self._most_deltas = limits.event_dimensions, limits.event_deltas
 
-    def match(self, latest: tuple[Version, int, int], ids: I64s | None, dimensions: int) -> int:
+    def match(self, latest: tuple[Version, int, int], ids: I64s | None, dimensions: int, marks: U8s = _NO_MARKS) -> int:
         """Match the event that was put into `event`; returns the number of slots that it satisfies, or NOT_SMALL.
 
         `latest` is what `Engine.latest` gave. `ids` are the ids of all slots, if they are integers. Neither the event nor the
-        version has more than `dimensions` dimensions.
+        version has more than `dimensions` dimensions. `marks` has a bit for each slot, see `marked`.
         """
         if dimensions > self._dimensions:
             self._dimensions = dimensions + dimensions // 2
@@ -151,12 +155,20 @@ class Single:
         if rows != self._rows_put or now != self._now_put:
             self._packed[_NOW], self._deltas[self._last_rows] = now, rows
             self._rows_put, self._now_put = rows, now
+        if marks is not self._marks:
+            self._packed[_MARKS], self._packed[_MARKS + 1] = address_of(marks), len(marks)
+            self._marks = marks
         count = self._kernel(self._packed)
         if count != NO_ROOM:
             return count
         self._enlarge(version)
         self._prepare(version)
-        return self.match(latest, ids, dimensions)
+        return self.match(latest, ids, dimensions, marks)
+
+    @property
+    def marked(self) -> int:
+        """How many of the slots of the last match have a mark."""
+        return int(self._buffers.marked[0])
 
     def slots(self, count: int) -> Slots:
         """The slots that the event satisfies, until the next match."""
@@ -176,7 +188,7 @@ class Single:
         self._values[LO] = self._values[HI] = address_of(words) + 8 * HEAD
         self._segments = self._packed_segments(version.segments)
         self._deltas = np.zeros(_OF_DELTA * self._most_deltas, np.int64)
-        self._died, self._ids = _NO_IDS, None
+        self._died, self._ids, self._marks = _NO_IDS, None, _NO_MARKS
         self._packed = packed_fields(
             _SingleCall(
                 words=words,
@@ -188,6 +200,7 @@ class Single:
                 segments=self._segments,
                 deltas=self._deltas,
                 ids=_NO_IDS,
+                marks=_NO_MARKS,
                 now=0,
                 kernel=address_of_kernel(match_rows) if version.segments else 0,
             )
@@ -206,6 +219,7 @@ class Single:
             out=np.empty(self._matches, np.int32),
             repeated=np.empty(self._matches, np.int32),
             names=np.empty(self._matches, np.int64),
+            marked=np.zeros(1, np.int64),
         )
 
     def _packed_segments(self, segments: Sequence[Segment]) -> Packed:
@@ -328,7 +342,18 @@ def match_single(given: Packed) -> int:
     if len(call.ids) > 0:
         for i in range(filled):
             buffers.names[UP(i)] = call.ids[UP(buffers.out[UP(i)])]
+    buffers.marked[0] = _count_marked(buffers.out[:filled], call.marks) if len(call.marks) > 0 else 0
     return filled
+
+
+@inlined
+def _count_marked(slots: Slots, marks: U8s) -> int:
+    count = 0
+    for i in range(len(slots)):
+        slot = I64(slots[UP(i)])
+        if slot >> 3 < len(marks):
+            count += (I64(marks[UP(slot >> 3)]) >> (slot & 7)) & 1
+    return count
 
 
 @inlined

@@ -11,7 +11,7 @@ and is forgotten while no event is matched.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -59,6 +59,8 @@ class HistoryChanges(EngineStore):
         self._beside: WeakKeyDictionary[Ids, Beside] = WeakKeyDictionary()
         super().__init__(schema, limits)
         self._indexed_for = self._table
+        self._asked_with: tuple[frozenset[str] | None, frozenset[str]] = None, frozenset()
+        """The attributes that joins ask about, and all that are asked about with them."""
         self._changes_of_version = 0
         """The changes of the join table when a match took its version."""
 
@@ -222,6 +224,10 @@ class HistoryChanges(EngineStore):
         finally:
             self._turn.release()
 
-    def _asked(self) -> Collection[str]:
+    def _asked(self) -> frozenset[str]:
         """The attributes that joins and the history ask about."""
-        return {*self._table.attributes(), *self._retained.names()}
+        of_joins = self._table.attributes()
+        known = self._asked_with
+        if known[0] is not of_joins:
+            known = self._asked_with = of_joins, frozenset({*of_joins, *self._retained.names()})
+        return known[1]

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents, flat_event
+from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents, asked_of, is_raw, may_be_wrong
 from tamis.earlier.join_table import NO_REST, Always, EventJoins, JoinTable, Moment
 from tamis.earlier.prefilter import is_plain, odd_rows
 from tamis.earlier.retained import Intake
@@ -37,8 +37,6 @@ from tamis.matcher.store import Part, R
 T = TypeVar("T")
 
 _NO_SLOTS = np.zeros(0, np.int32)
-_FEW = 64
-"""Slots that Python looks at one by one as fast as NumPy does together."""
 
 
 class HistoryMatching(HistoryChanges):
@@ -52,21 +50,23 @@ class HistoryMatching(HistoryChanges):
         if self._pending or self._late or self.is_changing() or self.engine.is_changing():
             self._prepare()
         gate, known = self.gate, self.keyed.dimensions
+        given: Any = event
+        if flat is None:
+            if is_raw(event):
+                given = given.copy()
+            else:
+                flat = flatten(event)  # Not in turn: it may run any code, which may call the matcher.
         changes, single = gate.changes, self.engine.singles.take()
-        is_packed = flat is None and bool(known.forms) and single.event.pack_known(event, known)
-        if flat is None and not is_packed:
-            # Not in turn: flattening may run any code, which may call the matcher.
-            single.is_taken = False
-            flat = flatten(event)
-            single = self.engine.singles.take()
-        elif flat is None and not single.event.is_whole:
-            flat = flatten(event)  # Nobody has looked at some of its values.
+        is_packed = flat is None and bool(known.forms) and single.event.pack_known(given, known)
         self._turn.acquire()
         try:
             table = self._table
             if table.gone or table is not self._indexed_for:
                 self._tidy()
-            if flat is not None and not all(flat.values()):
+            if flat is not None:
+                self._check_wrong(flat)
+            elif not (is_packed and single.event.is_whole) and may_be_wrong(given, self._asked()):
+                flat = flatten(given)
                 self._check_wrong(flat)
             always: Sequence[Always]
             joins_changes, always = table.changes, table.always()
@@ -75,17 +75,12 @@ class HistoryMatching(HistoryChanges):
             if is_packed and gate.changes == changes and not changes & 1:
                 # While a version lives, no slot is given to another subscription.
                 latest, ids = self.engine.latest(), self.ids
-                count = single.match(latest, ids.numbers, known.count)
+                count = single.match(latest, ids.numbers, known.count, table.marks)
             if count == NOT_SMALL or joins_changes & 1 or table.changes != joins_changes or table is not self._table:
-                if flat is None:
-                    flat = flatten(event)
-                    self._check_wrong(flat)
-                whole: FlatEvent = flat
-                (count, latest, ids), always = self._with_always(lambda: self._matched_flat(event, whole, single))
+                (count, latest, ids), always = self._with_always(lambda: self._matched_one(given, flat, single))
             if self.engine.counters.events >= self.sample.next:
-                self._learn(flatten(event) if flat is None else flat)
-            # An event that is not flat has only small numbers, which the kernel has looked at. It is retained as a copy.
-            names = self._named(single, count, ids, event.copy() if flat is None else flat, always, k)  # type: ignore[attr-defined]
+                self._learn(flatten(given) if flat is None else flat)
+            names = self._named(single, count, ids, given if flat is None else flat, always, k)
             del held, latest
             return names
         finally:
@@ -96,20 +91,27 @@ class HistoryMatching(HistoryChanges):
         if not all(flat.values()):  # Only values outside the language are empty.
             refuse_asked(flat, self._asked, row)
 
-    def _matched_flat(self, event: Any, flat: FlatEvent, single: Single) -> tuple[int, tuple[Version, int, int], Ids]:
-        """How many slots an event matches, and what it was matched with."""
+    def _matched_one(
+        self, event: Any, flat: FlatEvent | None, single: Single
+    ) -> tuple[int, tuple[Version, int, int], Ids]:
+        """How many slots an event matches, and what it was matched with. The event is raw, or else `flat` is there."""
         with self.gate.lock:
             known = self.dimensions
             mismatched = single.event.pack(event, known, flat)
             latest, ids, dimensions = self.engine.latest(), self.ids, known.count
-        count = NOT_SMALL if mismatched is None else single.match(latest, ids.numbers, dimensions)
+        count = NOT_SMALL
+        if mismatched is not None:
+            count = single.match(latest, ids.numbers, dimensions, self._table_of(ids).marks)
         if count == NOT_SMALL:
             latest, ids, _, dimensions, mismatched = self._put(event, flat, single, mismatched is not None)
-            count = single.match(latest, ids.numbers, dimensions)
+            count = single.match(latest, ids.numbers, dimensions, self._table_of(ids).marks)
         self._took_version()
         if mismatched:
             self.engine.counters.add(0, (0, 0, 0), mismatched)
         return count, latest, ids
+
+    def _table_of(self, ids: Ids) -> JoinTable:
+        return self._table if ids is self.ids else self._beside[ids].table
 
     def _learn(self, flat: FlatEvent) -> None:
         """Let the sample take an event that was matched, if it is due."""
@@ -125,23 +127,19 @@ class HistoryMatching(HistoryChanges):
 
         Then the event is retained.
         """
-        table = self._table if ids is self.ids else self._beside[ids].table
-        slots = single.slots(count)
         found: list[Any] = []
-        if not always and (
-            count == 0 or (table.are_free(slots.tolist()) if count <= _FEW else table.are_all_free(slots))
-        ):
+        if not always and not single.marked:
             if k is not None:
-                _, slots = keep_heaviest(np.array([count]), slots, self._beside[ids].weights.view(), k)
+                _, slots = keep_heaviest(np.array([count]), single.slots(count), self._beside[ids].weights.view(), k)
                 found = ids.name(slots)
             elif count:
-                found = single.names(count) if ids.numbers is not None else ids.name(slots)
+                found = single.names(count) if ids.numbers is not None else ids.name(single.slots(count))
             single.is_taken = False
             self._retained.keep(event)
             return found
-        slots = slots.copy()
+        table, slots = self._table_of(ids), single.slots(count).copy()
         single.is_taken = False
-        events, flat = self._retained.begin(event), flat_event(event)
+        events, flat = self._retained.begin(event), asked_of(event, table.attributes())
         slots, always = self._screened(slots, flat, always, table)
         slots = table.satisfied(slots, flat, events, always)
         self._retained.add(event)
