@@ -40,7 +40,7 @@ test-fast: .venv/dev.stamp  ## Check style, the language, the encoding and the e
 test-long: .venv/dev.stamp  ## Run the long forms of tests: new random cases, empty caches
 	$(PYTEST) --long -m long
 	$(PYTEST) --soak -m 'not spark' tests/kernels tests/language tests/encoding tests/engine tests/matcher tests/broker \
-	  tests/differential
+	  tests/differential tests/service
 
 # Fetches a broker and Spark's connector by Maven, hence apart from the other tests. The connector has to be of Spark's own
 # version, and Maven has not always that of the newest: SPARK=4.0.0 takes another Spark than that in .venv.

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -169,8 +170,29 @@ class Connection:
         await self._writer.wait_closed()
 
 
-async def crowd(port: int, sizes: Sizes, seconds: float, connections: int, streams: bool) -> Figures:
-    """Publish by many connections for some seconds, while subscriptions change and somebody asks for the health.
+def ask_health(port: int, seconds: float) -> list[float]:
+    """How long answers about the health take, ten milliseconds after each other.
+
+    It runs in a process of its own, as a probe does. Beside the crowd, it would wait for the load client, too.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    taken: list[float] = []
+    end = time.perf_counter() + seconds
+    while not taken or time.perf_counter() < end:
+        began = time.perf_counter()
+        connection.request("GET", "/health")
+        if connection.getresponse().read() != b'{"status":"ok"}':
+            raise AssertionError("the service is not well")
+        taken.append(time.perf_counter() - began)
+        time.sleep(0.01)
+    connection.close()
+    return taken
+
+
+async def crowd(
+    port: int, sizes: Sizes, seconds: float, connections: int, streams: bool, probe: ProcessPoolExecutor
+) -> Figures:
+    """Publish by many connections for some seconds, while subscriptions change and the process `probe` asks for the health.
 
     With `streams`, one more connection publishes lines as fast as it can.
     """
@@ -186,10 +208,6 @@ async def crowd(port: int, sizes: Sizes, seconds: float, connections: int, strea
         text = json.dumps({"expression": f"item = {number} AND price < 1 AND stock >= 1"}).encode()
         await connection.ask("PUT", f"/v1/subscribers/changer/subscriptions/n{number}", text)
 
-    async def ask_health(connection: Connection) -> None:
-        await connection.ask("GET", "/health")
-        await asyncio.sleep(0.01)
-
     async def stream(connection: Connection) -> None:
         await connection.ask("POST", "/v1/events", body, "application/x-ndjson")
 
@@ -204,11 +222,11 @@ async def crowd(port: int, sizes: Sizes, seconds: float, connections: int, strea
     kinds: dict[str, tuple[Callable[[Connection], Awaitable[None]], int]] = {
         "publish": (publish, connections),
         "change": (change, 1),
-        "health": (ask_health, 1),
         "stream": (stream, int(streams)),
     }
     began = time.perf_counter()
     end = began + seconds
+    health = asyncio.get_running_loop().run_in_executor(probe, ask_health, port, seconds)
     tasks = {
         name: [asyncio.create_task(again(work, Connection(port))) for _ in range(number)]
         for name, (work, number) in kinds.items()
@@ -217,6 +235,7 @@ async def crowd(port: int, sizes: Sizes, seconds: float, connections: int, strea
     for name, running in tasks.items():
         taken = np.concatenate([np.array((await task).seconds) for task in running] or [np.empty(0)])
         found[name] = percentiles(taken, time.perf_counter() - began)
+    found["health"] = percentiles(np.array(await health), seconds)
     if streams:
         found["stream"]["events_per_second"] = found["stream"]["rate"] * 20 * _AT_ONCE
     return found
@@ -271,9 +290,12 @@ def measure(quick: bool, folder: str | None) -> Figures:
         with served(own) as service:
             with tamis.open(plain) as broker:
                 _note(figures, "publishing", [publishing(service, broker, sizes, each) for each in WAYS])
-            asyncio.run(crowd(service.port, sizes, sizes.warm_seconds, CONNECTIONS, True))
-            loads = ((CONNECTIONS, False), (0, True), (CONNECTIONS, True))
-            _note(figures, "crowds", [asyncio.run(crowd(service.port, sizes, sizes.seconds, *load)) for load in loads])
+            spawn = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(1, spawn) as probe:
+                asyncio.run(crowd(service.port, sizes, sizes.warm_seconds, CONNECTIONS, True, probe))
+                loads = ((CONNECTIONS, False), (0, True), (CONNECTIONS, True))
+                crowds = [asyncio.run(crowd(service.port, sizes, sizes.seconds, *load, probe)) for load in loads]
+            _note(figures, "crowds", crowds)
             figures["service_peak_bytes"] = service.peak_bytes() if sys.platform == "linux" else 0
     figures["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return figures

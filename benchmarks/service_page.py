@@ -13,7 +13,8 @@ DESCRIPTION = """What [the network](service.md) costs on top of the broker.
   `tamis.connect`, whose receipts name all matches: each name is looked up among those of all subscriptions.
 - Each event has one match. All events are on disk when their answer comes.
 - *Crowd*: connections that publish single events, each as soon as it has an answer. One more connection changes subscriptions all
-  the time, and one asks for the health, ten milliseconds after each answer. *Streams* publish bodies of 20,000 lines."""
+  the time. A process of its own asks for the health, ten milliseconds after each answer. *Streams* publish bodies of 20,000
+  lines."""
 
 Row = dict[str, Any]
 

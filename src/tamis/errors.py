@@ -1,8 +1,8 @@
 """Every error that Tamis raises on purpose, as one tree.
 
     TamisError
-    ├── ExpressionError (ValueError)       an expression is wrong
-    │   ├── ParseError                     its text cannot be read: position, line and caret
+    ├── ExpressionError (ValueError)       an expression is wrong: position, line and caret, if it is a text
+    │   ├── ParseError                     its text cannot be read: reason, hint
     │   ├── LiteralError                   a literal is outside the language (NULL, NaN, too large)
     │   ├── NestingError                   it is nested deeper than MAX_DEPTH
     │   ├── UnknownAttributeError          a declared schema has no such attribute
@@ -67,7 +67,21 @@ def restored(kind: type[TamisError], args: tuple[Any, ...], attributes: dict[str
 
 
 class ExpressionError(TamisError, ValueError):
-    """An expression is wrong. `subscription` is its id if it was added together with others."""
+    """An expression is wrong.
+
+    Attributes
+    ----------
+    subscription : object
+        The id of the subscription, if it was added together with others.
+    position : int or None
+        The place of the error in the text, in characters from 0. None: it is not known, or there is no text.
+    line, column : int or None
+        The same place as line and column, both counted from 1.
+    """
+
+    position: int | None = None
+    line: int | None = None
+    column: int | None = None
 
     def __init__(self, message: str, *, subscription: object = None) -> None:
         super().__init__(message)
@@ -77,47 +91,55 @@ class ExpressionError(TamisError, ValueError):
         text = super().__str__()
         return text if self.subscription is None else f"subscription {shortened(self.subscription)}: {text}"
 
+    def place_at(self, text: str, position: int) -> None:
+        """Note where in a text the error is. The message then shows the line with a caret."""
+        message = str(self.args[0])
+        reason, mark, hint = message.rpartition(" Hint: ")
+        self._draw(reason.removesuffix(".") if mark else message, hint if mark else "", text, position)
+
+    def _draw(self, reason: str, hint: str, text: str, position: int) -> None:
+        place = max(0, min(position, len(text)))
+        start = text.rfind("\n", 0, place) + 1
+        self.position, self.line, self.column = place, text.count("\n", 0, place) + 1, place - start + 1
+        drawn = f"{reason} (line {self.line}, column {self.column})\n{_with_caret(text, start, place)}"
+        self.args = (f"{drawn}\nHint: {hint}" if hint else drawn,)
+
+
+_AROUND = 60
+"""Characters shown on each side of a caret. Some rules are one line of 300 kB, which would hide the message."""
+
+
+def _with_caret(text: str, start: int, position: int) -> str:
+    """The line of a text that begins at `start`, and under it a caret at a position."""
+    end = text.find("\n", start)
+    line = text[start : len(text) if end < 0 else end].replace("\t", " ")
+    caret = position - start
+    left, right = max(0, caret - _AROUND), caret + _AROUND
+    before, after = "..." if left else "", "..." if right < len(line) else ""
+    return f"  {before}{line[left:right]}{after}\n  {' ' * (len(before) + caret - left)}^"
+
 
 class ParseError(ExpressionError):
     """The text of an expression cannot be read.
 
     Attributes
     ----------
-    position : int
-        The place of the error in the text, in characters from 0.
-    line, column : int
-        The same place as line and column, both counted from 1.
+    position, line, column : int
+        The place of the error in the text.
     reason, hint : str
         What is wrong at this place, and what to write instead.
     """
 
+    position: int
+    line: int
+    column: int
+
     def __init__(self, reason: str, text: str, position: int, *, hint: str = "") -> None:
         self.reason = reason
         self.text = text
-        self.position = max(0, min(position, len(text)))
         self.hint = hint
-        self.line = text.count("\n", 0, self.position) + 1
-        start = text.rfind("\n", 0, self.position) + 1
-        self.column = self.position - start + 1
-        super().__init__(self._draw(start))
-
-    # Characters shown on each side of the caret. Some rules are one line of 300 kB, which would hide the message.
-    _AROUND = 60
-
-    def _draw(self, start: int) -> str:
-        end = self.text.find("\n", start)
-        line = self.text[start : len(self.text) if end < 0 else end].replace("\t", " ")
-        caret = self.column - 1
-        left = max(0, caret - self._AROUND)
-        right = caret + self._AROUND
-        before = "..." if left else ""
-        after = "..." if right < len(line) else ""
-        shown = before + line[left:right] + after
-        message = (
-            f"{self.reason} (line {self.line}, column {self.column})\n"
-            f"  {shown}\n  {' ' * (len(before) + caret - left)}^"
-        )
-        return f"{message}\nHint: {self.hint}" if self.hint else message
+        super().__init__(reason)
+        self._draw(reason, hint, text, position)
 
 
 class LiteralError(ExpressionError):
@@ -144,7 +166,11 @@ class UnknownAttributeError(ExpressionError):
 
 
 class KindError(ExpressionError):
-    """A literal is not of the kind that the schema declares for the attribute."""
+    """A literal is not of the kind that the schema declares for the attribute, which is `attribute`."""
+
+    def __init__(self, message: str, *, attribute: str | None = None) -> None:
+        self.attribute = attribute
+        super().__init__(message)
 
 
 class HistoryError(ExpressionError):

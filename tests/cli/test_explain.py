@@ -90,7 +90,9 @@ def test_schema(tmp_path: Path) -> None:
     assert "UNKNOWN" in run("explain", expression, '{"at": "2026-11-15"}').stdout
     assert "The event matches." in run("explain", expression, '{"at": "2026-11-15"}', "--schema", schema).stdout
     unknown = run("explain", "prize < 5", "{}", "--schema", schema)
-    assert unknown.stderr == "Error: unknown attribute 'prize'; did you mean 'price'?\n"
+    assert unknown.stderr == (
+        "Error: unknown attribute 'prize'; did you mean 'price'? (line 1, column 1)\n  prize < 5\n  ^\n"
+    )
     wrong = run("explain", "price < 5", '{"price": "x"}', "--schema", schema)
     assert wrong.stderr == "Error: attribute 'price': 'x' is a string, but the schema declares a number\n"
 

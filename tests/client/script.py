@@ -165,6 +165,16 @@ STEPS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("acknowledge", ("bob", 60), {}),
     ("publish_many", ([{"n": 1}] * 12,), {}),
     ("stats", (), {}),
+    ("brief", (), {}),
+    ("counts", (), {}),
+    ("names", (1,), {}),
+    ("names", (10_000,), {}),
+    ("names", (0,), {}),
+    ("names", ("x",), {}),
+    ("deepest", (), {}),
+    ("deepest", (1,), {}),
+    ("cost", (10_000,), {}),
+    ("costs", (0,), {}),
     ("remove_subscriber", ("bob",), {}),
     ("remove_subscriber", ("bob",), {}),
     ("compact", (), {}),
@@ -192,8 +202,8 @@ def plain(method: str, answer: Any) -> Any:
         return (type(answer), answer.sequence, sorted(answer.matches))
     if method == "publish_many":
         return [plain("publish", each) for each in answer]
-    if method == "stats":
-        return {name: answer[name] for name in _FIGURES}
+    if method in ("stats", "brief"):
+        return {name: answer.get(name) for name in _FIGURES}
     if method == "event":
         return answer._replace(published=type(answer.published))
     return answer

@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import tamis
 from tamis.errors import EventError, KindError, SchemaError, TamisError, UnknownAttributeError
 from tamis.language.declared import Declared
 from tamis.language.event import flatten
 from tamis.language.expression import TRUE, Expression, Not, Or, Predicate
 from tamis.language.joins import Exists, Join, Quantified
+from tamis.language.parser import parse
 from tamis.language.schema import Schema
 from tamis.language.values import Interval, Kind
 
@@ -250,6 +252,56 @@ def test_expressions_that_violate_the_schema(expression: Expression, error: type
     for whole in (expression, Not(Predicate("price", "=", [1]) & expression)):
         with pytest.raises(error, match=message):
             SCHEMA.check(whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("price < 20 AND prize < 5", "prize"),
+        ("price < 20\n  AND (title = 'prize' OR `prize` < 5)", "`prize`"),
+        ("price < 20 AND price = 'x' OR price = 3", "'x'"),
+        ("price IN (5, 7, 'x', 9)", "'x'"),
+        ("price BETWEEN 'a' AND 'x'", "'a'"),
+        ("price LIKE '5%'", "'5%'"),
+        ("contains(price, '5')", "'5'"),
+        ("ip_in(price, '10.0.0.0/8')", "'10"),
+        ("5 = ANY (tags)", "5"),
+        ("price AND paid", "price"),
+        ("lower(title) = 'x' AND upper(price) = 'X'", "'X'"),
+        ("title < ANY (SELECT price FROM history)", "title"),
+        ("price < ANY (SELECT prize FROM history)", "prize"),
+        ("EXISTS (SELECT 1 FROM history h WHERE h.prize = price)", "h.prize"),
+        ("EXISTS (SELECT 1 FROM history h WHERE h.title = title AND h.price = 'x')", "'x'"),
+        ("paid > ANY (SELECT paid FROM history)", "paid"),
+    ],
+)
+def test_the_caret_of_what_violates_the_schema(text: str, place: str) -> None:
+    schema = Schema({"price": "number", "title": "string", "paid": "boolean", "tags": "list<string>"})
+    with pytest.raises((UnknownAttributeError, KindError)) as caught:
+        schema.check(parse(text), text)
+    error = caught.value
+    assert error.position is not None
+    assert text[error.position :].startswith(place)
+    before = text[: error.position]
+    assert (error.line, error.column) == (before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
+    assert f"(line {error.line}, column {error.column})" in str(error)
+    line, caret = str(error).splitlines()[1:3]
+    assert line[caret.index("^") :].startswith(place)
+    assert pickle.loads(pickle.dumps(error)).position == error.position
+    with pytest.raises(type(error)) as plain:
+        schema.check(parse(text))
+    assert (plain.value.position, "\n" in str(plain.value)) == (None, False)
+    with pytest.raises(type(error)) as added:
+        tamis.Matcher(schema=schema, history=tamis.History(rows=1)).add("a", text)
+    assert str(added.value).endswith(str(error))
+
+
+def test_a_fault_in_another_text_has_no_place() -> None:
+    """A text that is not that of the expression, or of another dialect."""
+    for text in ("price <", "other = 1", ""):
+        with pytest.raises(UnknownAttributeError, match=r"'prize'; did you mean 'price'\?$") as caught:
+            Schema({"price": int}).check(Predicate("prize", "<", [5]), text)
+        assert caught.value.position is None
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield found
 
 
+PAGE = "https://shop.example.com"
+
 LIMITS = """
 [limits]
 body_bytes = 100000
@@ -25,6 +27,9 @@ expression_bytes = 2000
 depth = 20
 
 [tenants.slow.limits]
+requests_per_second = 5
+
+[tenants.hasty.limits]
 requests_per_second = 5
 
 [tenants.few.limits]
@@ -51,10 +56,23 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield found
 
 
+CONNECTIONS = 40
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service with few connections and little patience."""
+    names = ("HEADER_SECONDS", "BODY_SECONDS", "SEND_SECONDS", "KEEP_ALIVE_SECONDS")
+    environment = {"TAMIS_CONNECTIONS": str(CONNECTIONS), **{f"TAMIS_{name}": "1" for name in names}}
+    with serving(tmp_path_factory.mktemp("small"), "--log", "warning", environment=environment) as found:
+        found.subscribe("target", "x", "target = 'x'")
+        yield found
+
+
 @pytest.fixture(scope="session")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenServer]:
-    """A service that wants tokens, with two tenants: `shop` and `bank`."""
-    with serving(tmp_path_factory.mktemp("guarded"), "--tokens", "always") as found:
+    """A service that wants tokens, with two tenants: `shop` and `bank`. Pages of one other origin may call it."""
+    with serving(tmp_path_factory.mktemp("guarded"), "--tokens", "always", "--origin", PAGE) as found:
         yield TokenServer(found)
 
 

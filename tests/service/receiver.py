@@ -5,13 +5,17 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import shutil
 import ssl
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pytest
 
 PATIENCE = 60
 """Seconds after which a test gives up."""
@@ -47,7 +51,9 @@ class Reply(NamedTuple):
 class Receiver:
     """A server. `answer` decides what it answers: it gets the delivery, and how many came before."""
 
-    def __init__(self, answer: Callable[[Delivery, int], Reply], certificate: Path | None = None) -> None:
+    def __init__(
+        self, answer: Callable[[Delivery, int], Reply], certificate: Path | tuple[Path, Path] | None = None
+    ) -> None:
         self.answer = answer
         self.deliveries: list[Delivery] = []
         self._came = threading.Condition()
@@ -81,7 +87,7 @@ class Receiver:
         self._scheme = "http"
         if certificate is not None:
             security = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            security.load_cert_chain(certificate)
+            security.load_cert_chain(*(certificate if isinstance(certificate, tuple) else (certificate,)))
             self._server.socket = security.wrap_socket(
                 self._server.socket, server_side=True, do_handshake_on_connect=False
             )
@@ -119,10 +125,22 @@ def fine(delivery: Delivery, place: int) -> Reply:
 
 
 @contextmanager
-def receiving(answer: Callable[[Delivery, int], Reply] = fine, certificate: Path | None = None) -> Iterator[Receiver]:
+def receiving(
+    answer: Callable[[Delivery, int], Reply] = fine, certificate: Path | tuple[Path, Path] | None = None
+) -> Iterator[Receiver]:
     """A receiver. It ends with the block."""
     receiver = Receiver(answer, certificate)
     try:
         yield receiver
     finally:
         receiver.close()
+
+
+def new_certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    """Files with a certificate for a name that nobody has signed, and its key. Without openssl, the test is skipped."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl to make a certificate")
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    words = f"req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName={name}"
+    subprocess.run(["openssl", *words.split(" "), "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    return certificate, key

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
 from tamis.service.tokens import ROLES, Role, TokenFile
+from tests.cli.running import run
 
 PATIENCE = 120
 """Seconds after which a test gives up."""
@@ -85,6 +87,33 @@ class Server:
         self.process.communicate(timeout=PATIENCE)
 
 
+def add_indexed_tenant(server: Server, name: str = "indexed") -> dict[str, str]:
+    """A tenant whose subscriptions fill a segment of the index, and whose events look as the planner expects.
+
+    Returns
+    -------
+    dict
+        Headers of its requests.
+    """
+    headers = {**NDJSON, "Tamis-Tenant": name}
+    (server.folder / "tenants" / name).mkdir(parents=True)
+    # So many in one block that they do not go into a delta.
+    lines = "\n".join(f'{{"subscriber":"s","name":"{n}","expression":"i={n % 2000}"}}' for n in range(4700))
+    assert server.client.post("/v1/subscriptions", content=lines, headers=headers).json() == {"subscribed": 4700}
+    events = "\n".join(f'{{"i":{n}}}' for n in [*range(2000), *[7] * 50])
+    assert server.client.post("/v1/events", content=events, headers=headers).json()["events"] == 2050
+    return headers
+
+
+def in_tenant(server: Server, name: str) -> Server:
+    """The same service, whose client asks for a tenant of its own. So tests share a process."""
+    (server.folder / "tenants" / name).mkdir(parents=True, exist_ok=True)
+    found = copy(server)
+    headers = {"Tamis-Tenant": name}
+    found.client = httpx2.Client(base_url=server.url, timeout=PATIENCE, trust_env=False, headers=headers)
+    return found
+
+
 class TokenServer:
     """A service that wants tokens, and clients with tokens of each role for two tenants."""
 
@@ -112,6 +141,13 @@ def serving(folder: Path, *words: object, environment: Mapping[str, str] | None 
     finally:
         if server.process.poll() is None:
             server.stop()
+
+
+def refusal(folder: Path, *words: object) -> str:
+    """What the service says that does not start: one line, and the status 1."""
+    result = run("serve", folder, "--port", "0", *words)
+    assert (result.exit_code, result.stdout) == (1, "")
+    return result.stderr.splitlines()[-1]
 
 
 def kind(answer: httpx2.Response) -> str:

@@ -20,10 +20,13 @@ from tamis.service.access import OPEN, Needs
 from tamis.service.app import ROUTERS, make_app
 from tamis.service.config import ServiceConfig
 from tamis.service.tokens import ROLES, Role
+from tests.service.conftest import PAGE
 from tests.service.serving import Server, TokenServer, kind
 
-SECRET = "zanzibar"
-"""A word that only the bank knows: in names, expressions and events."""
+SECRETS = {"bank": "zanzibar", "shop": "ultramarine"}
+"""A word that only one tenant knows: in names, expressions and events."""
+SECRET = SECRETS["bank"]
+BOTH = pytest.mark.parametrize(("asker", "owner"), [("shop", "bank"), ("bank", "shop")])
 
 
 def declared() -> Iterator[tuple[str, str, tuple[Role, ...]]]:
@@ -66,22 +69,30 @@ def listed(routes: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def bank(guarded: TokenServer) -> Iterator[TokenServer]:
-    """The bank has a subscriber, a subscription and events, all with the secret word."""
-    admin = guarded.clients["bank", "admin"]
-    path = f"/v1/subscribers/{SECRET}/subscriptions/{SECRET}"
-    assert admin.put(path, json={"expression": f"{SECRET} = '{SECRET}'"}).status_code == 200
-    for _ in range(3):
-        assert admin.post("/v1/events", json={SECRET: SECRET}).json()["matches"] == 1
-    # A webhook without notes sends nothing.
-    quiet = f"/v1/subscribers/{SECRET}-quiet"
-    assert admin.put(f"{quiet}/subscriptions/{SECRET}", json={"expression": "FALSE"}).status_code == 200
-    assert admin.put(f"{quiet}/webhook", json={"url": f"https://{SECRET}.example/"}).status_code == 200
-    yield guarded
-    # The examples of OpenAPI have declared attributes and a retention.
-    shop = guarded.clients["shop", "admin"]
-    assert shop.put("/v1/schema", json={}).status_code == 200
-    assert shop.put("/v1/retention", json={"max_age": None, "max_notes": None}).status_code == 200
+def bank(guarded: TokenServer) -> TokenServer:
+    """Each tenant has subscribers, a subscription and events, all with its own secret word."""
+    for tenant, secret in SECRETS.items():
+        admin = guarded.clients[tenant, "admin"]
+        path = f"/v1/subscribers/{secret}/subscriptions/{secret}"
+        assert admin.put(path, json={"expression": f"{secret} = '{secret}'"}).status_code == 200
+        for _ in range(3):
+            assert admin.post("/v1/events", json={secret: secret}).json()["matches"] == 1
+        # A webhook without notes sends nothing.
+        quiet = f"/v1/subscribers/{secret}-quiet"
+        assert admin.put(f"{quiet}/subscriptions/{secret}", json={"expression": "FALSE"}).status_code == 200
+        assert admin.put(f"{quiet}/webhook", json={"url": f"https://{secret}.example/"}).status_code == 200
+    return guarded
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_are_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The examples of OpenAPI declare attributes and a retention."""
+    yield
+    if "bank" in request.fixturenames:
+        for tenant in SECRETS:
+            admin = request.getfixturevalue("bank").clients[tenant, "admin"]
+            assert admin.put("/v1/schema", json={}).status_code == 200
+            assert admin.put("/v1/retention", json={"max_age": None, "max_notes": None}).status_code == 200
 
 
 def request(client: Any, operation: tuple[str, str], document: Any, subscriber: str, name: str) -> Any:
@@ -113,29 +124,55 @@ def test_roles_of_every_route(bank: TokenServer) -> None:
             assert (answer.status_code == 403) == (not may), (method, path, role, answer.text)
 
 
-def test_no_answer_to_another_tenant_reveals_anything(bank: TokenServer) -> None:
+@BOTH
+def test_no_answer_to_another_tenant_reveals_anything(bank: TokenServer, asker: str, owner: str) -> None:
     document = bank.server.client.get("/openapi.json").json()
-    bank.clients["shop", "admin"].put("/v1/subscribers/ann/subscriptions/crime", json={"expression": "price < 20"})
-    for method, path, _ in declared():
-        if method == "PUT" and "{name}" in path:
-            continue  # It would make a subscription of this name for the shop.
+    secret = SECRETS[owner]
+    bank.clients[asker, "admin"].put("/v1/subscribers/ann/subscriptions/crime", json={"expression": "price < 20"})
+    before = seen(bank, owner)
+    # What makes a subscription of this name for the asker comes last.
+    routes = sorted(declared(), key=lambda each: each[0] == "PUT" and "{name}" in each[1])
+    for method, path, roles in routes:
         for role in ROLES:
-            client = bank.clients["shop", role]
-            answer = request(client, (method, path), document, SECRET, SECRET)
+            client = bank.clients[asker, role]
+            answer = request(client, (method, path), document, secret, secret)
             other = request(client, (method, path), document, "unknown", "unknown")
             place = (method, path, role)
             assert answer.status_code == other.status_code, place
+            assert (answer.status_code == 403) == (path not in OPEN and role not in roles and role != "admin"), place
             # An error repeats the names that were asked for. Apart from them, both answers are alike.
             if answer.status_code >= 400:
-                assert answer.json()["detail"].replace(SECRET, "unknown") == other.json()["detail"], place
+                assert answer.json()["detail"].replace(secret, "unknown") == other.json()["detail"], place
+            elif method == "PUT" and "{name}" in path:
+                assert {**answer.json(), "number": 0} == {
+                    **other.json(), "number": 0, "subscriber": secret, "name": secret,
+                }  # fmt: skip
             else:
-                assert SECRET not in answer.text, place
-            assert "bank" not in answer.text, place
-    admin = bank.clients["bank", "admin"]
-    assert admin.get(f"/v1/subscribers/{SECRET}").json()["waiting"] >= 3
+                assert secret not in answer.text, place
+            assert f'"{owner}"' not in answer.text, place
+    assert seen(bank, owner) == before
+    for name in (secret, "unknown"):
+        assert bank.clients[asker, "admin"].delete(f"/v1/subscribers/{name}").status_code == 204
 
 
-def test_sockets_of_two_tenants_and_three_roles(bank: TokenServer) -> None:
+def seen(bank: TokenServer, tenant: str) -> list[Any]:
+    """What a tenant has: nothing that others ask for may change it."""
+    admin, secret = bank.clients[tenant, "admin"], SECRETS[tenant]
+    paths = (
+        "/v1/subscriptions", "/v1/subscribers", "/v1/webhooks", "/v1/changes", "/v1/events", "/v1/schema", "/v1/attributes",
+        "/v1/counts", f"/v1/subscribers/{secret}/notifications",
+    )  # fmt: skip
+    figures = admin.get("/v1/stats").json()
+    return [
+        *(admin.get(path).json() for path in paths),
+        figures["last_event"],
+        figures["commits"],
+        figures["retention"],
+    ]
+
+
+@BOTH
+def test_sockets_of_two_tenants_and_three_roles(bank: TokenServer, asker: str, owner: str) -> None:
     paths = [
         (route.path_format, roles_of(route.dependant))
         for route in chain.from_iterable(router.routes for router in ROUTERS)
@@ -143,13 +180,13 @@ def test_sockets_of_two_tenants_and_three_roles(bank: TokenServer) -> None:
     ]
     assert paths
     for path, roles in paths:
-        own, other = path.replace("{subscriber}", SECRET), path.replace("{subscriber}", "unknown")
+        own, other = path.replace("{subscriber}", SECRETS[owner]), path.replace("{subscriber}", "unknown")
         assert handshake(bank, own, None) == (401, "no-token")
         assert handshake(bank, own, "tamis_x_y") == (401, "no-token")
         for role in ROLES:
             may = role in roles or role == "admin"
             expected = (404, "unknown-id-error") if may else (403, "forbidden")
-            token = bank.clients["shop", role].headers["authorization"].removeprefix("Bearer ")
+            token = bank.clients[asker, role].headers["authorization"].removeprefix("Bearer ")
             assert handshake(bank, own, token) == handshake(bank, other, token) == expected
 
 
@@ -163,7 +200,7 @@ def handshake(bank: TokenServer, path: str, token: str | None) -> tuple[int, str
         pass
     response = refusal.value.response
     document = json.loads(response.body or b"{}")
-    assert "bank" not in str(document)
+    assert not any(f"'{tenant}'" in str(document) for tenant in SECRETS)
     return response.status_code, document["type"].removeprefix("urn:tamis:problem:")
 
 
@@ -184,7 +221,6 @@ def test_keys_and_questions_of_two_tenants(bank: TokenServer) -> None:
         "/v1/subscriptions",
         "/v1/subscribers",
         "/v1/webhooks",
-        "/v1/changes",
         "/v1/figures",
     ):
         assert SECRET not in shop.get(path).text, path
@@ -283,3 +319,57 @@ def test_pages_of_other_sites_are_refused(server: Server) -> None:
     assert client.get("/v1/access", headers={"Host": f"localhost:{server.port}"}).status_code == 200
     # A proxy or a container asks for the health by an address.
     assert client.get("/health", headers={"Host": "10.0.0.7"}).status_code == 200
+
+
+def cors(answer: Any) -> dict[str, str]:
+    """What an answer tells a browser about pages of other origins."""
+    return {name: value for name, value in answer.headers.items() if name.startswith("access-control-")}
+
+
+def asked_before(server: Server, origin: str, path: str = "/v1/events") -> Any:
+    """The answer to the question of a browser, whether a page may publish."""
+    words = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    return server.client.options(path, headers=words)
+
+
+def test_a_browser_may_show_answers_to_pages_of_allowed_origins(guarded: TokenServer) -> None:
+    before = asked_before(guarded.server, PAGE)
+    assert (before.status_code, before.content) == (204, b"")
+    assert before.headers["vary"] == "Origin"
+    found = cors(before)
+    assert found["access-control-allow-origin"] == PAGE
+    assert "authorization" in found["access-control-allow-headers"].lower()
+    for method in ("GET", "PUT", "POST", "DELETE"):
+        assert method in found["access-control-allow-methods"]
+    assert "access-control-allow-credentials" not in found
+    token = {"Authorization": f"Bearer {guarded.tokens.create('shop', ('admin',))[1]}"}
+    for path, headers, status in (
+        ("/v1/access", token, 200),
+        ("/v1/access", {}, 401),
+        ("/v1/none", {}, 404),
+        ("/health", {}, 200),
+    ):
+        answer = guarded.server.client.get(path, headers={"Origin": PAGE, **headers})
+        assert answer.status_code == status
+        assert cors(answer)["access-control-allow-origin"] == PAGE
+        assert "X-Request-Id" in cors(answer)["access-control-expose-headers"]
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://shop.example.com", PAGE + ".evil.example", "null"])
+def test_a_browser_shows_nothing_to_pages_of_other_origins(guarded: TokenServer, origin: str) -> None:
+    for answer in (
+        asked_before(guarded.server, origin),
+        guarded.server.client.get("/v1/access", headers={"Origin": origin}),
+    ):
+        assert (answer.status_code, kind(answer), cors(answer)) == (403, "foreign-origin", {})
+        assert answer.headers["vary"] == "Origin"
+    assert cors(asked_before(guarded.server, origin, "/health")) == {}
+
+
+def test_without_origins_no_page_of_another_origin_may_call(server: Server) -> None:
+    assert (asked_before(server, PAGE).status_code, cors(asked_before(server, PAGE))) == (403, {})
+    assert cors(server.client.get("/v1/access", headers={"Origin": server.url})) == {}

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a 
 
 
 def test_what_a_killed_service_acknowledged_is_there(tmp_path: Path) -> None:
-    history = killed_often(tmp_path / "served", range(1, 3), Random(29), joins=True)
+    history = killed_often(tmp_path / "served", range(1, 2), Random(29), joins=True)
     assert len(history.events) > 20
     assert all(history.notes.values())
 

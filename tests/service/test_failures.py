@@ -16,16 +16,18 @@ import pytest
 
 from tamis.broker import open as open_broker
 from tests.broker import faults as fault
-from tests.service.serving import NDJSON, PATIENCE, Server, kind, serving
+from tests.service.serving import NDJSON, PATIENCE, Server, TokenServer, kind, refusal, serving
 
 
-def refusal(folder: Path, *words: object) -> str:
-    """What the service says that does not start: one line, and the status 1."""
-    command = [sys.executable, "-m", "tamis", "serve", folder, "--port", "0", *words]
-    answer = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, timeout=PATIENCE)
+@pytest.mark.long
+def test_a_service_that_does_not_start_says_why_in_its_last_line(folder: Path) -> None:
+    """As a process, which has no traceback and the status 1."""
+    a_file(folder)
+    command = [sys.executable, "-m", "tamis", "serve", str(folder), "--port", "0"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert (answer.returncode, answer.stdout) == (1, "")
-    assert "Traceback" not in answer.stderr, answer.stderr
-    return answer.stderr.splitlines()[-1]
+    assert "Traceback" not in answer.stderr
+    assert "served" in answer.stderr.splitlines()[-1]
 
 
 def a_file(folder: Path) -> None:
@@ -76,12 +78,18 @@ def test_a_folder_that_cannot_be_served(folder: Path, prepare: Callable[[Path], 
     assert message in refusal(folder)
 
 
-def test_tokens_that_are_damaged_later(folder: Path) -> None:
-    with serving(folder, "--tokens", "always") as server:
-        (folder / "tokens.json").write_text("{", encoding="utf-8")
-        answer = server.client.get("/v1/access", headers={"Authorization": "Bearer tamis_x_y"})
+def test_tokens_that_are_damaged_later(guarded: TokenServer) -> None:
+    client, path = guarded.clients["shop", "admin"], guarded.server.folder / "tokens.json"
+    assert client.get("/v1/access").status_code == 200
+    good = path.read_bytes()
+    path.write_text("{", encoding="utf-8")
+    try:
+        answer = client.get("/v1/access")
         assert (answer.status_code, kind(answer)) == (503, "no-tokens")
-        assert str(folder) not in answer.text
+        assert str(path.parent) not in answer.text
+    finally:
+        path.write_bytes(good)
+    assert client.get("/v1/access").status_code == 200
 
 
 def test_a_certificate_that_is_none(folder: Path, tmp_path: Path) -> None:
@@ -95,6 +103,7 @@ def test_a_wrong_file_of_settings(folder: Path, tmp_path: Path) -> None:
     assert "cannot be read" in refusal(folder, "--config", tmp_path)
 
 
+@pytest.mark.long
 def test_a_history_of_the_configuration(folder: Path) -> None:
     folder.mkdir()
     (folder / "service.toml").write_text("[broker.history]\nrows = 3\n", encoding="utf-8")
@@ -110,8 +119,8 @@ def test_a_history_of_the_configuration(folder: Path) -> None:
     (folder / "service.toml").write_text("[broker.history]\nrows = 4\n", encoding="utf-8")
     assert "the broker has the history" in refusal(folder)
     (folder / "service.toml").unlink()
-    with serving(folder) as server:  # The folder remembers it.
-        assert [server.publish({"price": price})["matches"] for price in (3, 1)] == [0, 1]
+    with open_broker(folder / "tenants" / "default") as broker:  # The folder remembers it.
+        assert [len(broker.publish({"price": price}).matches) for price in (3, 1)] == [0, 1]
 
 
 @pytest.mark.skipif(not fault.available(), reason=fault.REASON)
@@ -182,10 +191,11 @@ def test_a_publisher_may_finish_when_the_service_ends(folder: Path) -> None:
     log = server.log()
     assert "Traceback" not in log
     assert json.loads(log.splitlines()[-1])["event"] == "ended"
-    with serving(folder) as again:
-        assert again.client.get("/v1/subscribers/ann").json()["last"] == 4000
+    with open_broker(folder / "tenants" / "default", read_only=True) as broker:
+        assert broker.subscriber("ann").last == 4000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("end", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_publisher_that_never_finishes_does_not_hold_up_the_end(
     folder: Path, end: signal.Signals, status: int
@@ -199,3 +209,27 @@ def test_a_publisher_that_never_finishes_does_not_hold_up_the_end(
         server.process.send_signal(end)
         assert server.process.wait(PATIENCE) == status
     assert "Traceback" not in server.log()
+
+
+def test_a_call_and_a_body_that_never_end_do_not_hold_up_the_end(folder: Path) -> None:
+    server = Server(folder, program=["-m", "tests.service.stuck_call"], environment={"TAMIS_END_SECONDS": "1"})
+    server.publish({"a": 1})
+    host = b"Host: 127.0.0.1\r\n"
+    lines = b"Content-Type: application/x-ndjson\r\nContent-Length: 9000000\r\n\r\n" + b'{"n": 1}\n' * 30_000
+    with (
+        socket.create_connection(("127.0.0.1", server.port), PATIENCE) as publisher,
+        socket.create_connection(("127.0.0.1", server.port), PATIENCE) as connection,
+    ):
+        publisher.sendall(b"POST /v1/events HTTP/1.1\r\n" + host + lines)
+        while server.client.get("/v1/figures").json()["events"] < 2:
+            pass
+        connection.sendall(b"GET /v1/stats HTTP/1.1\r\n" + host + b"\r\n")
+        assert server.process.stdout is not None
+        assert server.process.stdout.readline() == "stuck\n"
+        log = server.stop()
+        assert connection.recv(12) == b"HTTP/1.1 503"
+    assert server.process.returncode == 0
+    events = [json.loads(line)["event"] for line in log.splitlines()]
+    assert events[-2:] == ["a call of a broker did not end in time; the process ends without it", "ended"]
+    with open_broker(folder / "tenants" / "default") as broker:
+        assert broker.publish({"a": 2}).sequence > 2

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import ssl
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from tamis.broker import open as open_broker
-from tests.service.serving import NDJSON, PATIENCE, Server, serving
+from tests.service.receiver import new_certificate
+from tests.service.serving import NDJSON, PATIENCE, Server, in_tenant, refusal, serving
 
 
 def stored(folder: Path) -> set[int]:
@@ -41,6 +44,7 @@ def publish_until_it_ends(server: Server, start: int, acknowledged: list[int], t
             told.release()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_what_was_acknowledged_is_there(folder: Path, end: signal.Signals) -> None:
     server = Server(folder)
@@ -60,85 +64,63 @@ def test_what_was_acknowledged_is_there(folder: Path, end: signal.Signals) -> No
         thread.join()
     assert server.process.wait(PATIENCE) == (0 if end is signal.SIGTERM else -end)
     assert {mark for found in acknowledged for mark in found} <= stored(folder)
-    with serving(folder) as again:
-        assert again.client.get("/v1/subscribers/all").json()["waiting"] >= sum(map(len, acknowledged))
-        assert again.publish({"mark": -1})["matches"] == 0
+    with open_broker(folder / "tenants" / "default") as broker:
+        assert broker.subscriber("all").waiting >= sum(map(len, acknowledged))
+        assert len(broker.publish({"mark": -1}).matches) == 0
 
 
-def test_requests_that_wait_get_an_answer_at_the_end(folder: Path) -> None:
-    server = Server(folder)
-    server.subscribe("ann", "all", "a = 1")
-    answers: list[int] = []
-    url = f"{server.url}/v1/subscribers/ann/notifications?wait=3600"
-    thread = threading.Thread(
-        target=lambda: answers.append(httpx2.get(url, timeout=PATIENCE, trust_env=False).status_code)
-    )
-    thread.start()
-    while server.client.get("/v1/figures").json()["streams"] == 0:
-        pass
-    log = server.stop()
-    thread.join()
-    assert answers == [200]
-    assert json.loads(log.splitlines()[-1])["event"] == "ended"
-
-
-def test_health_answers_while_calls_run(folder: Path) -> None:
+def test_health_answers_while_calls_run(server: Server) -> None:
     """Publishing many lines and searching covered subscriptions run beside the event loop: answers about the health come before
     theirs."""
-    with serving(folder) as server:
-        rows = [{"subscriber": "s", "name": f"n{n}", "expression": f"a = {n} AND b < {n % 7}"} for n in range(1500)]
-        body = "".join(json.dumps(row) + "\n" for row in rows)
-        assert server.client.post("/v1/subscriptions", content=body, headers=NDJSON).status_code == 200
-        lines = b'{"a": 7, "b": 1}\n' * 30_000
-        order: list[str] = []
+    own = in_tenant(server, "busy")
+    rows = [{"subscriber": "s", "name": f"n{n}", "expression": f"a = {n} AND b < {n % 7}"} for n in range(500)]
+    body = "".join(json.dumps(row) + "\n" for row in rows)
+    assert own.client.post("/v1/subscriptions", content=body, headers=NDJSON).status_code == 200
+    lines = b'{"a": 7, "b": 1}\n' * 10_000
+    order: list[str] = []
 
-        def publish() -> None:
-            answer = httpx2.post(
-                f"{server.url}/v1/events", content=lines, headers=NDJSON, timeout=PATIENCE, trust_env=False
-            )
-            order.append(f"events {answer.status_code}")
+    def publish() -> None:
+        order.append(f"events {own.client.post('/v1/events', content=lines, headers=NDJSON).status_code}")
 
-        def cover() -> None:
-            answer = httpx2.post(f"{server.url}/v1/covering", json={}, timeout=PATIENCE, trust_env=False)
-            order.append(f"covering {answer.status_code}")
+    def cover() -> None:
+        order.append(f"covering {own.client.post('/v1/covering', json={}).status_code}")
 
-        threads = [threading.Thread(target=publish), threading.Thread(target=cover)]
-        for thread in threads:
-            thread.start()
-        answers = 0
-        while len(order) < 2:
-            assert server.client.get("/health").json() == {"status": "ok"}
-            answers += not order
-        for thread in threads:
-            thread.join()
-        assert sorted(order) == ["covering 200", "events 200"]
-        assert answers > 3
+    threads = [threading.Thread(target=publish), threading.Thread(target=cover)]
+    for thread in threads:
+        thread.start()
+    answers = 0
+    while len(order) < 2:
+        assert server.client.get("/health").json() == {"status": "ok"}
+        answers += not order
+    for thread in threads:
+        thread.join()
+    assert sorted(order) == ["covering 200", "events 200"]
+    assert answers > 3
 
 
-def test_one_service_for_a_folder(folder: Path) -> None:
-    with serving(folder), pytest.raises(AssertionError, match="writes to"):
-        Server(folder)
+def test_one_service_for_a_folder(server: Server) -> None:
+    assert "writes to" in refusal(server.folder)
 
 
 def test_a_port_that_is_taken(folder: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(AssertionError, match=r"cannot listen on 127\.0\.0\.1, port"):
-            Server(folder, "--port", taken.getsockname()[1])
+        port = taken.getsockname()[1]
+        assert f"cannot listen on 127.0.0.1, port {port}" in refusal(folder, "--port", port)
 
 
 def test_tls(folder: Path, tmp_path: Path) -> None:
-    import shutil
-    import ssl
-    import subprocess
-
-    if shutil.which("openssl") is None:
-        pytest.skip("needs openssl to make a certificate")
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
-    subprocess.run(["openssl", *words.split(" "), "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    with serving(folder, "--tls-certificate", certificate, "--tls-key", key) as server:
+    certificate, key = new_certificate(tmp_path, "IP:127.0.0.1")
+    few = {"TAMIS_CONNECTIONS": "5", "TAMIS_HEADER_SECONDS": "3600"}
+    files = ("--tls-certificate", certificate, "--tls-key", key)
+    with serving(folder, *files, environment=few) as server, ExitStack() as stack:
         assert server.url.startswith("https://")
         context = ssl.create_default_context(cafile=certificate)
-        assert httpx2.get(f"{server.url}/health", verify=context, trust_env=False).json() == {"status": "ok"}
+        # Connections count from their first byte on: those whose handshakes never end make room for others.
+        for first in (b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n") * 4:
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            connection.sendall(first)
+        for path in ("/health", "/v1/access", "/v1/access"):
+            assert httpx2.get(server.url + path, verify=context, trust_env=False).status_code == 200
+        assert "Traceback" not in server.log()

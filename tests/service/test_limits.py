@@ -6,6 +6,8 @@ import json
 import socket
 
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from tests.service.serving import NDJSON, Server, kind
 
@@ -68,6 +70,38 @@ def test_many_requests(strict: Server) -> None:
     assert strict.client.get("/v1/access").status_code == 200
 
 
+def test_many_streams_in_a_second(strict: Server) -> None:
+    """The rate of a tenant counts streams and sockets, and the messages on a socket: these wait for their turn."""
+    own = {"Tamis-Tenant": "hasty"}
+    path = "/v1/subscribers/a/subscriptions/b"
+    assert strict.client.put(path, json={"expression": "a = 1"}, headers=own).status_code == 200
+    path = "/v1/subscribers/a/stream?after=-1"  # An error of a stream, so that none stays open.
+    answers = [strict.client.get(path, headers=own) for _ in range(12)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert {answer.status_code for answer in answers} == {422, 429}
+    assert {kind(answer) for answer in refused} == {"too-fast"}
+    url = strict.url.replace("http", "ws", 1) + "/v1/subscribers/a/socket"
+
+    def open_often() -> None:
+        for _ in range(12):
+            connect(url, additional_headers=own).close()
+
+    with pytest.raises(InvalidStatus) as refusal:
+        open_often()
+    assert refusal.value.response.status_code == 429
+    assert int(refusal.value.response.headers["Retry-After"]) >= 1
+    while True:
+        try:
+            with connect(url, additional_headers=own) as socket_:
+                for _ in range(8):
+                    socket_.send('{"acknowledge": 0}')
+                assert [json.loads(socket_.recv(60)) for _ in range(8)] == [{"acknowledged": 0}] * 8
+                assert strict.client.get("/v1/access", headers=own).status_code == 429
+                break
+        except InvalidStatus:
+            pass
+
+
 def test_many_events(strict: Server) -> None:
     own = {"Tamis-Tenant": "paced"}
     body = b'{"a": 1}\n' * 500
@@ -128,46 +162,47 @@ def test_what_is_not_http(strict: Server) -> None:
     assert b"urn:tamis:problem:not-http" in answer
 
 
-def test_many_connections(tmp_path_factory: pytest.TempPathFactory) -> None:
-    from tests.service.serving import serving
-
-    with serving(tmp_path_factory.mktemp("connections"), environment={"TAMIS_CONNECTIONS": "3"}) as server:
-        held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
-        request = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-        assert answer_to(server, request).startswith(b"HTTP/1.1 200 ")
-        # The one that has waited longest has made room.
-        answer = held[0].recv(1000)
-        assert answer.startswith(b"HTTP/1.1 503 ")
-        assert b"too-many-connections" in answer
-        for each in held:
-            each.close()
-
-
-def test_connections_that_all_work(tmp_path_factory: pytest.TempPathFactory) -> None:
-    from tests.service.serving import serving
-
-    with serving(tmp_path_factory.mktemp("working"), environment={"TAMIS_CONNECTIONS": "2"}) as server:
-        server.subscribe("ann", "all", "a = 1")
-        request = b"GET /v1/subscribers/ann/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-        server.client.close()
-        streams = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
-        for each in streams:
-            each.sendall(request)
-            assert each.recv(15) == b"HTTP/1.1 200 OK"
-        answer = answer_to(server, b"")
-        assert answer.startswith(b"HTTP/1.1 503 ")
-        for each in streams:
-            each.close()
-
-
 def test_unknown_routes_and_methods(strict: Server) -> None:
     answer = strict.client.get("/v1/nothing")
     assert (answer.status_code, kind(answer)) == (404, "unknown-route")
     answer = strict.client.patch("/v1/events")
     assert (answer.status_code, kind(answer)) == (405, "wrong-method")
-    assert "POST" in answer.headers["allow"]
+    assert answer.headers["allow"] == "GET, HEAD, POST"
+    assert answer.json()["detail"] == "'/v1/events' has no method PATCH; it has: GET, HEAD, POST"
+    answer = strict.client.post("/v1/subscribers/a/stream")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
     answer = strict.client.get("/v1/events?limit=x")
     assert (answer.status_code, kind(answer)) == (422, "invalid")
+
+
+def test_unknown_parameters(strict: Server) -> None:
+    strict.client.put("/v1/subscribers/asked/subscriptions/b", json={"expression": "asked = 1"})
+    answer = strict.client.get("/v1/subscriptions?limt=5")
+    assert (answer.status_code, kind(answer)) == (422, "option-error")
+    detail = answer.json()["detail"]
+    assert (
+        detail == "there is no parameter 'limt'; did you mean 'limit'?; the parameters are: "
+        "subscriber, search, after, limit"
+    )
+    for path, words in (
+        ("/v1/subscriptions?limit=5&limit=6", "the parameter 'limit' is given twice"),
+        ("/v1/counts?x=1", "there is no parameter 'x'; this route has no parameters"),
+        ("/v1/subscribers/asked/notifications?access_token=x", "there is no parameter 'access_token'"),
+    ):
+        answer = strict.client.get(path)
+        assert (answer.status_code, kind(answer)) == (422, "option-error")
+        assert words in answer.json()["detail"]
+    assert strict.client.post("/v1/events?keyfrom=id", content=b"{}\n", headers=NDJSON).status_code == 422
+
+
+def test_heads_of_answers(strict: Server) -> None:
+    for path in ("/health", "/ready", "/v1/subscriptions", "/", "/openapi.json"):
+        whole, head = strict.client.get(path), strict.client.head(path)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-length"] == str(len(whole.content))
+    assert strict.client.head("/v1/nothing").status_code == 404
+    assert strict.client.head("/v1/would-match").status_code == 405
+    assert strict.client.head("/v1/subscribers/a/stream").status_code == 405
 
 
 def test_a_request_has_an_id(strict: Server) -> None:
@@ -184,7 +219,18 @@ def test_the_schema_of_the_configuration(strict: Server) -> None:
     assert client.put("/v1/schema", json={}, headers=own).status_code == 409
     path = "/v1/subscribers/s/subscriptions/new"
     assert client.put(path, json={"expression": "at > DATE '2026-01-01'"}, headers=own).status_code == 200
-    assert kind(client.put(path, json={"expression": "prize < 3"}, headers=own)) == "unknown-attribute-error"
+    for text, expected, column in (
+        ("price < 3 AND\n  prize < 3", "unknown-attribute-error", 3),
+        ("price < 3 AND\n price = 'x'", "kind-error", 10),
+    ):
+        for answer in (
+            client.put(path, json={"expression": text}, headers=own),
+            client.post("/v1/check", json={"expression": text}, headers=own),
+        ):
+            assert (answer.status_code, kind(answer)) == (422, expected)
+            place = text.index("\n") + column
+            assert answer.json()["caret"] == {"position": place, "line": 2, "column": column}
+            assert answer.json()["detail"].endswith("^")
     assert client.post("/v1/events", json={"at": "2026-05-01"}, headers=own).json()["matches"] == 1
     answer = client.post("/v1/events", json={"at": "May"}, headers=own)
     assert (kind(answer), answer.json()["attribute"]) == ("event-error", "at")

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from tests.service.serving import NDJSON, Server, serving
+from tests.service.serving import NDJSON, Server, add_indexed_tenant, in_tenant
 
 SAMPLE = re.compile(r'([a-z_]+)(\{(?:[a-z_]+="(?:[^"\\]|\\.)*",?)*\})? (-?[0-9.e+-]+|NaN|[+-]Inf)')
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A service in which something happened."""
-    with serving(tmp_path_factory.mktemp("metrics")) as server:
-        server.subscribe("ann", "all", "price >= 0")
-        server.subscribe('b"ob', "some\\", "price > 5")
-        server.publish({"price": 3})
-        server.client.post("/v1/events", content=b'{"price": 7}\n' * 4, headers=NDJSON)
-        server.notes("ann")
-        server.client.get("/v1/subscribers/nobody")
-        yield server
+def measured(server: Server) -> Server:
+    """A tenant in which something happened."""
+    found = in_tenant(server, "measured")
+    found.subscribe("ann", "all", "price >= 0")
+    found.subscribe('b"ob', "some\\", "price > 5")
+    found.publish({"price": 3})
+    found.client.post("/v1/events", content=b'{"price": 7}\n' * 4, headers=NDJSON)
+    found.notes("ann")
+    found.client.get("/v1/subscribers/nobody")
+    return found
 
 
 def samples(server: Server) -> dict[str, float]:
@@ -49,20 +48,48 @@ def samples(server: Server) -> dict[str, float]:
 
 def test_prometheus(measured: Server) -> None:
     found = samples(measured)
-    own = '{tenant="default"}'
+    own = '{tenant="measured"}'
     assert found[f"tamis_events_total{own}"] == 5
     assert found[f"tamis_matches_total{own}"] == 9
     assert found[f"tamis_notes_read_total{own}"] == 5
     assert found[f"tamis_candidates_total{own}"] >= 9
     assert found[f"tamis_publish_seconds_count{own}"] == 2
-    assert found['tamis_publish_seconds_bucket{tenant="default",le="+Inf"}'] == 2
+    assert found['tamis_publish_seconds_bucket{tenant="measured",le="+Inf"}'] == 2
     assert found[f"tamis_waiting_notes{own}"] == 9
-    assert found['tamis_queue_depth{tenant="default",name="ann"}'] == 5
-    assert found['tamis_hottest_matches{tenant="default",subscriber="ann",name="all"}'] == 5
-    assert found['tamis_hottest_matches{tenant="default",subscriber="b\\"ob",name="some\\\\"}'] == 4
-    route = 'tenant="default",method="GET",route="/v1/subscribers/{subscriber}",status="404"'
+    assert found['tamis_queue_depth{tenant="measured",name="ann"}'] == 5
+    assert found['tamis_hottest_matches{tenant="measured",subscriber="ann",name="all"}'] == 5
+    assert found['tamis_hottest_matches{tenant="measured",subscriber="b\\"ob",name="some\\\\"}'] == 4
+    route = 'tenant="measured",method="GET",route="/v1/subscribers/{subscriber}",status="404"'
     assert found["tamis_requests_total{" + route + "}"] == 1
     assert found["tamis_resident_bytes"] > 10_000_000
+
+
+def test_the_slowest_and_the_hottest_subscriptions(measured: Server) -> None:
+    """Both lists have real subscriptions with plain values, the largest first."""
+    headers = add_indexed_tenant(measured)
+    figures = measured.client.get("/v1/figures", headers=headers).json()
+    assert figures["drift"] > 0
+    found = samples(measured)
+    for name, member, value in (
+        ("tamis_slowest_nanoseconds", "slowest", "nanoseconds"),
+        ("tamis_hottest_matches", "hottest", "matches"),
+    ):
+        listed = figures[member]
+        assert len(listed) == 10
+        values = [each[value] for each in listed]
+        assert values == sorted(values, reverse=True)
+        assert values[-1] > 0
+        for each in listed:
+            path = f"/v1/subscribers/{each['subscriber']}/subscriptions/{each['name']}"
+            assert measured.client.get(path, headers=headers).status_code == 200
+            label = f'tenant="indexed",subscriber="{each["subscriber"]}",name="{each["name"]}"'
+            assert found[f"{name}{{{label}}}"] == each[value]
+    # 7 came 51 times. Three subscriptions want it, and each other event is wanted by two or three.
+    assert {(each["name"], each["matches"]) for each in figures["hottest"][:3]} == {
+        ("7", 51), ("2007", 51), ("4007", 51),
+    }  # fmt: skip
+    costs = measured.client.get("/v1/costs?most=4700", headers=headers).json()["costs"]
+    assert max(each["nanoseconds"] for each in costs) >= figures["slowest"][0]["nanoseconds"]
 
 
 def test_figures(measured: Server) -> None:
@@ -81,6 +108,6 @@ def test_the_log_has_a_line_for_each_request(measured: Server) -> None:
         pass
     lines = [json.loads(line) for line in measured.log().splitlines()]
     (line,) = [line for line in lines if line.get("request_id") == "find-me"]
-    assert (line["method"], line["route"], line["status"], line["tenant"]) == ("GET", "/v1/stats", 200, "default")
+    assert (line["method"], line["route"], line["status"], line["tenant"]) == ("GET", "/v1/stats", 200, "measured")
     assert line["ms"] >= 0
     assert not [line for line in lines if line.get("route") == "/health"]

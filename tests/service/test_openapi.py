@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from tests.service.serving import Server, serving
+from tests.service.serving import Server, in_tenant
 
 VERBS = ("get", "put", "post", "delete", "patch")
 DOCUMENTED_LATER = ("/openapi.json",)
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("openapi")) as found:
-        yield found
+def fresh(server: Server) -> Server:
+    """A tenant of its own, whose numbers begin with 1."""
+    return in_tenant(server, "pasted")
 
 
 def operations(document: Any) -> list[tuple[str, str, Any]]:

@@ -25,7 +25,7 @@ from tamis.service.app import make_app
 from tamis.service.config import ServiceConfig
 from tests.service.serving import Server
 
-EXAMPLES = 4
+EXAMPLES = 2
 SOAK_EXAMPLES = 300
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 TENANT = {"Tamis-Tenant": "tried"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -25,17 +25,13 @@ from tests.service.hostile import (
     frame,
     statuses,
 )
-from tests.service.serving import Server, serving
-
-QUICK = {"TAMIS_HEADER_SECONDS": "1", "TAMIS_BODY_SECONDS": "1", "TAMIS_KEEP_ALIVE_SECONDS": "1"}
+from tests.service.serving import Server
 
 
 @pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("attacked"), "--log", "warning", environment=QUICK) as server:
-        server.subscribe("target", "x", "target = 'x'")
-        server.publish({"target": "x"})
-        yield server
+def attacked(small: Server) -> Server:
+    small.publish({"target": "x"})
+    return small
 
 
 def answers(server: Server, payloads: list[tuple[bytes, bytes]], *, hangs_up: bool = False) -> list[bytes]:

@@ -78,6 +78,9 @@ def test_a_wrong_file(folder: Path, text: str, message: str) -> None:
         ({"host": "0.0.0.0"}, "other machines can reach 0.0.0.0, so it needs TLS"),
         ({"tls_key": "key.pem"}, "`tls_certificate` and `tls_key` go together"),
         ({"tls_key": "none.pem", "tls_certificate": "none.pem"}, "there is no file none.pem"),
+        ({"origins": ("shop.example.com",)}, "`origins` must be like https://shop.example.com"),
+        ({"origins": ("https://shop.example.com/",)}, "`origins` must be like"),
+        ({"origins": ("*",)}, "name each origin"),
     ],
 )
 def test_settings_that_do_not_go_together(folder: Path, flags: dict[str, Any], message: str) -> None:

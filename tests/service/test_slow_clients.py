@@ -12,27 +12,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.service.conftest import CONNECTIONS
 from tests.service.hostile import GOODBYE, HANDSHAKE, PING, Health, frame
-from tests.service.serving import PATIENCE, Server, serving
+from tests.service.serving import PATIENCE, Server
 
 HOST = b"Host: 127.0.0.1\r\n"
-CONNECTIONS = 40
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A service with few connections and little patience."""
-    names = {"CONNECTIONS": CONNECTIONS, "HEADER_SECONDS": 2, "BODY_SECONDS": 1, "SEND_SECONDS": 1}
-    environment = {f"TAMIS_{name}": str(value) for name, value in names.items()}
-    with serving(tmp_path_factory.mktemp("small"), "--log", "warning", environment=environment) as server:
-        server.subscribe("target", "x", "target = 'x'")
-        yield server
+ASK = b"GET /v1/access HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
 
 
-def asked(server: Server) -> bytes:
-    """What a client gets that asks properly."""
+def asked(server: Server, request: bytes = GOODBYE) -> bytes:
+    """What a client gets that asks properly: by default, for the health."""
     with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as connection:
-        connection.sendall(GOODBYE)
+        connection.sendall(request)
         return everything(connection)
 
 
@@ -72,6 +65,72 @@ def test_connections_that_ask_nothing_keep_nobody_out(small: Server, first: byte
     with held(small, CONNECTIONS + 20, first):
         for _ in range(10):
             assert b'{"status":"ok"}' in asked(small)
+            assert asked(small, ASK).startswith(b"HTTP/1.1 200 ")
+
+
+POST = b"POST /v1/events HTTP/1.1\r\n" + HOST
+LINES = b"Content-Type: application/x-ndjson\r\n"
+LONG = b"Content-Length: 100000\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"POST /v1/nothing HTTP/1.1\r\n" + HOST + LONG,
+        POST + b"Authorization: Bearer wrong\r\n" + LONG,
+        POST + LONG + b"{",
+        POST + LINES + LONG + b'{"a"',
+        POST + LINES + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{",
+    ],
+    ids=["no route", "no token", "one value", "lines", "lines without a length"],
+)
+def test_bodies_that_never_end_keep_nobody_out(small: Server, first: bytes) -> None:
+    """The health is answered at any time. Others are told to try again, until they get the place of one of those."""
+    with held(small, CONNECTIONS + 20, first):
+        for _ in range(5):
+            assert b'{"status":"ok"}' in asked(small)
+        answer = patient(small, ASK)
+        assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+def patient(server: Server, request: bytes) -> bytes:
+    """The first answer that is not a 429. Each 429 says when to try again."""
+    while True:
+        answer = asked(server, request)
+        if not answer.startswith(b"HTTP/1.1 429 "):
+            return answer
+        assert b"too-many-connections" in answer
+        assert b"retry-after: 1\r\n" in answer.lower()
+
+
+def test_lines_that_come_byte_by_byte(small: Server) -> None:
+    assert b"1,024 bytes a second" in trickled(small, POST + LINES + LONG)
+
+
+def stream_of(tenant: bytes) -> bytes:
+    return b"GET /v1/subscribers/target/stream HTTP/1.1\r\n" + HOST + b"Tamis-Tenant: " + tenant + b"\r\n\r\n"
+
+
+def test_tenants_share_the_connections(small: Server) -> None:
+    """One tenant holds all connections with its streams. Another one takes a half of them, and no more."""
+    for name in ("greedy", "modest"):
+        (small.folder / "tenants" / name).mkdir()
+        path = "/v1/subscribers/target/subscriptions/x"
+        headers = {"Tamis-Tenant": name, "Connection": "close"}
+        assert small.client.put(path, json={"expression": "target = 'x'"}, headers=headers).status_code == 200
+    with ExitStack() as stack:
+
+        def begun(tenant: bytes) -> bytes:
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", small.port), PATIENCE))
+            connection.sendall(stream_of(tenant))
+            return connection.recv(12)
+
+        assert [begun(b"greedy") for _ in range(CONNECTIONS)] == [b"HTTP/1.1 200"] * CONNECTIONS
+        assert begun(b"greedy") == b"HTTP/1.1 429"
+        assert b'{"status":"ok"}' in asked(small)
+        half = CONNECTIONS // 2
+        assert [begun(b"modest") for _ in range(half)] == [b"HTTP/1.1 200"] * half
+        assert [begun(b"modest"), begun(b"greedy")] == [b"HTTP/1.1 429"] * 2
 
 
 def test_connections_that_send_a_byte_now_and_then(small: Server) -> None:
@@ -98,9 +157,13 @@ def test_connections_that_send_a_byte_now_and_then(small: Server) -> None:
 
 
 def test_a_body_that_comes_byte_by_byte(small: Server) -> None:
-    """Each part comes in time, but the whole body would take hours."""
-    connection = socket.create_connection(("127.0.0.1", small.port), PATIENCE)
-    connection.sendall(b"POST /v1/events HTTP/1.1\r\n" + HOST + b"Content-Length: 100000\r\n\r\n")
+    assert b"1,024 bytes a second" in trickled(small, POST + LONG)
+
+
+def trickled(server: Server, head: bytes) -> bytes:
+    """What a client gets whose parts come in time, but the whole body would take hours."""
+    connection = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
+    connection.sendall(head)
     ended = threading.Event()
 
     def trickle() -> None:
@@ -117,7 +180,7 @@ def test_a_body_that_comes_byte_by_byte(small: Server) -> None:
         ended.set()
         thread.join()
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"1,024 bytes a second" in answer
+    return answer
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="needs TCP_USER_TIMEOUT")
@@ -145,6 +208,7 @@ def test_clients_that_read_nothing_are_cut_off(small: Server) -> None:
         before.check(more_bytes=30_000_000)
 
 
+@pytest.mark.long
 def test_files_are_allowed_for_all_connections(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.service.receiver import PATIENCE, Delivery, Receiver, Reply, receiving
-from tests.service.serving import Server, serving
+from tests.service.receiver import PATIENCE, Delivery, Receiver, Reply, new_certificate, receiving
+from tests.service.serving import Server, in_tenant, serving
 
 CERTIFICATE = Path(__file__).parent / "localhost.pem"
 SETTINGS = """
@@ -35,7 +35,8 @@ def settings_file(folder: Path, text: str = SETTINGS) -> Path:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("webhooks")
-    with serving(folder / "served", "--config", settings_file(folder)) as found:
+    trusting = settings_file(folder, f"{SETTINGS}ca_file = '{CERTIFICATE}'\n")
+    with serving(folder / "served", "--config", trusting) as found:
         yield found
 
 
@@ -301,29 +302,27 @@ def test_wrong_rotations_are_refused(server: Server) -> None:
         assert receiver.wait_for_note(1)[-1].is_signed(hooked.secret)
 
 
-def test_metrics_count_what_became_of_messages(tmp_path: Path) -> None:
-    with (
-        serving(tmp_path / "served", "--config", settings_file(tmp_path)) as server,
-        receiving(lambda delivery, _: Reply(500) if 1 in delivery.sequences else Reply()) as receiver,
-    ):
-        hooked = Hooked(server, "metered", receiver.url(), batch=1)
+def test_metrics_count_what_became_of_messages(server: Server) -> None:
+    own = in_tenant(server, "metered")
+    with receiving(lambda delivery, _: Reply(500) if 1 in delivery.sequences else Reply()) as receiver:
+        hooked = Hooked(own, "metered", receiver.url(), batch=1)
         hooked.publish(1, 2, 3)
         receiver.wait_for_note(3)
         hooked.wait_until_all_is_acknowledged()
         hooked.post("pause")
-        found = server.client.get("/v1/figures").json()["webhooks"]
+        found = own.client.get("/v1/figures").json()["webhooks"]
         assert found == {
             "deliveries": 2, "notes": 2, "failures": 3, "dead": 1,
             "states": {"active": 0, "paused": 1, "disabled": 0}, "dead_letters": 1,
         }  # fmt: skip
-        text = server.client.get("/metrics").text
+        text = own.client.get("/metrics").text
         for line in (
-            'tamis_webhook_deliveries_total{tenant="default"} 2',
-            'tamis_webhook_failures_total{tenant="default"} 3',
-            'tamis_webhook_dead_letters_total{tenant="default"} 1',
-            'tamis_kept_dead_letters{tenant="default"} 1',
-            'tamis_webhook_seconds_count{tenant="default"} 5',
-            'tamis_webhooks{tenant="default",state="paused"} 1',
+            'tamis_webhook_deliveries_total{tenant="metered"} 2',
+            'tamis_webhook_failures_total{tenant="metered"} 3',
+            'tamis_webhook_dead_letters_total{tenant="metered"} 1',
+            'tamis_kept_dead_letters{tenant="metered"} 1',
+            'tamis_webhook_seconds_count{tenant="metered"} 5',
+            'tamis_webhooks{tenant="metered",state="paused"} 1',
         ):
             assert line in text
 
@@ -401,25 +400,21 @@ def test_the_webhook_goes_with_its_subscriber(server: Server) -> None:
         assert server.client.get(hooked.path).status_code == 404
 
 
-def test_certificates_are_checked(tmp_path: Path) -> None:
-    trusting = settings_file(tmp_path, f"{SETTINGS}ca_file = '{CERTIFICATE}'\n")
-    with receiving(certificate=CERTIFICATE) as receiver, serving(tmp_path / "served", "--config", trusting) as server:
+def test_certificates_are_checked(server: Server, tmp_path: Path) -> None:
+    with receiving(certificate=CERTIFICATE) as receiver:
         good = Hooked(server, "good", receiver.url(host="localhost"))
         good.publish(1)
         assert receiver.wait_for_note(1)[-1].is_signed(good.secret)
         other_name = Hooked(server, "other-name", receiver.url())
         other_name.publish(1)
         assert "certificate is not valid" in other_name.wait_until(dead_letters=1)["reason"]
-        file = next((tmp_path / "served").rglob("webhooks.sqlite"))
+        file = next(server.folder.rglob("webhooks.sqlite"))
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-
-
-def test_unknown_certificates_are_refused(server: Server) -> None:
-    with receiving(certificate=CERTIFICATE) as receiver:
-        hooked = Hooked(server, "unknown", receiver.url(host="localhost"))
-        hooked.publish(1)
-        assert "certificate is not valid" in hooked.wait_until(dead_letters=1)["reason"]
-        assert receiver.deliveries == []
+    with receiving(certificate=new_certificate(tmp_path, "DNS:localhost")) as stranger:
+        unknown = Hooked(server, "unknown", stranger.url(host="localhost"))
+        unknown.publish(1)
+        assert "certificate is not valid" in unknown.wait_until(dead_letters=1)["reason"]
+        assert stranger.deliveries == []
 
 
 class TestRestarts:
@@ -457,6 +452,7 @@ class TestRestarts:
                 assert all(each.is_signed(hooked.secret) for each in found)
                 assert again.client.get(hooked.path).json()["state"] == "active"
 
+    @pytest.mark.long
     def test_tries_and_dead_letters_outlive_a_kill(self, flags: tuple[Any, ...]) -> None:
         with receiving(lambda delivery, _: Reply(500) if delivery.sequences[0] < 3 else Reply()) as receiver:
             server = Server(*flags)
@@ -473,6 +469,7 @@ class TestRestarts:
                 assert receiver.wait_for_note(3)[-1].sequences == [3]
                 assert len(receiver.deliveries) == 7
 
+    @pytest.mark.long
     def test_a_service_that_ends_in_peace_sends_nothing_twice(self, flags: tuple[Any, ...]) -> None:
         with receiving() as receiver:
             server = Server(*flags)

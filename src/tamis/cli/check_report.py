@@ -75,7 +75,7 @@ class Report:
         try:
             expression = expression_of(item)
             if self.schema is not None:
-                self.schema.check(expression)
+                self.schema.check(expression, item.source if isinstance(item.source, str) else None)
         except ExpressionError as error:
             return [*errors, FileMessage(item.line, wrong_expression(error))], []
         self._count(expression, item.line)

@@ -62,7 +62,8 @@ class AskedFields:
 
 
 class EventFilter:
-    """Decides events. The first ones are noted, so that `hint` can say why none matched.
+    """Decides events. The first ones are noted, so that `hint` can say why none matched. With the `text` of
+    the expression, errors show the place.
 
     Raises
     ------
@@ -70,14 +71,14 @@ class EventFilter:
         If the expression asks about earlier events, or violates the schema.
     """
 
-    def __init__(self, expression: Expression, schema: Schema | None = None) -> None:
+    def __init__(self, expression: Expression, schema: Schema | None = None, text: str | None = None) -> None:
         if expression.needs_history():
             raise HistoryError(
                 "`tamis filter` looks at each event alone; ANY, ALL and EXISTS over history compare with earlier events. "
                 "Hint: tamis explain --history"
             )
         if schema is not None:
-            schema.check(expression)
+            schema.check(expression, text)
         self.attributes = expression.attributes()
         self.kinds = _asked_kinds(expression)
         """The kinds that each attribute is compared with."""

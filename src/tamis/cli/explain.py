@@ -75,7 +75,7 @@ def explain(
     else:
         raise click.UsageError("Give EXPRESSION and EVENT, or --subscriptions FILE, --id ID and EVENT.")
     if schema is not None:
-        schema.check(expression)
+        schema.check(expression, words[0] if len(words) == 2 else None)
     event = _read_event(words[-1], schema)
     earlier = [] if history is None else _read_history(EventFile(history, event_format, schema=schema))
     explanation = explain_expression(expression, event, earlier)

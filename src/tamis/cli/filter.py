@@ -74,7 +74,7 @@ def filter_events(
     if errors is not None and errors in paths:
         raise click.BadParameter("bad lines need a file of their own", param_hint="--errors")
     schema = read_schema(schema_path)
-    event_filter = EventFilter(read_expression(expression), schema)
+    event_filter = EventFilter(read_expression(expression), schema, expression)
     with open_errors(errors) as error_file:
         diagnostics = Diagnostics(on_error, quiet=quiet, progress=False, errors=error_file)
         write = None if count else _print

@@ -91,7 +91,7 @@ def wrong_expression(error: ExpressionError) -> str:
     if isinstance(error, HistoryError):
         return "compares with earlier events, but none are kept. Hint: `tamis match` keeps them with --history-rows"
     error.subscription = None
-    one_line = isinstance(error, ParseError) and "\n" not in error.text
+    one_line = error.line == 1 and not (isinstance(error, ParseError) and "\n" in error.text)
     # A second line number would be confusing.
     return str(error).replace("(line 1, column ", "(column ", 1) if one_line else str(error)
 

@@ -176,6 +176,30 @@ class AsyncClient:
         """The subscriptions that have changed after a number, each with its last change, in order of the changes."""
         return self._pages(self._steps.changes_pages(limit), plain_number(after, "after"))
 
+    async def names(self, number: int) -> tuple[str, str]:
+        """The names of the subscriber and of the subscription with a number. They never change."""
+        return await self._run(self._steps.names(number))
+
+    async def cost(self, number: int) -> float | None:
+        """What a subscription costs: expected nanoseconds for each event; None if that is not known."""
+        return await self._run(self._steps.cost(number))
+
+    async def costs(self, most: int = 1000, seed: int = 0) -> list[tuple[int, float]]:
+        """What subscriptions cost: numbers, and expected nanoseconds for each event, the most expensive first."""
+        return await self._run(self._steps.costs(most, seed))
+
+    async def counts(self) -> dict[str, int]:
+        """How many subscribers, subscriptions and stored events there are."""
+        return await self._run(self._steps.counts())
+
+    async def deepest(self, most: int = 10) -> tuple[int, list[SubscriberFigures]]:
+        """How many notes wait in all queues, and the subscribers with the most of them."""
+        return await self._run(self._steps.deepest(most))
+
+    async def brief(self) -> dict[str, Any]:
+        """The figures of `stats` that are quick to find, also with a million subscriptions."""
+        return await self._run(self._steps.stats(brief=True))
+
     async def stats(self) -> dict[str, Any]:
         """Figures about the contents and the work of the broker."""
         return await self._run(self._steps.stats())

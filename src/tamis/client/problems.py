@@ -12,11 +12,13 @@ from tamis.errors import (
     AccessError,
     EventError,
     ExpressionError,
+    KindError,
     ParseError,
     RetentionError,
     ServiceError,
     TableError,
     TamisError,
+    UnknownAttributeError,
     UnknownIdError,
     restored,
     shortened,
@@ -69,10 +71,12 @@ def _own(cls: type[TamisError], document: Mapping[str, Any], detail: str, subjec
     if issubclass(cls, ExpressionError):
         attributes["subscription"] = _plain(document.get("subscription", subject.get("subscription_of", _none)(line)))
         detail = detail.removeprefix(f"subscription {shortened(attributes['subscription'])}: ")
+    attributes.update(document.get("caret", {}))
+    if cls in (KindError, UnknownAttributeError):
+        attributes["attribute"] = document.get("attribute")
     if cls is ParseError:
-        caret = document["caret"]
         text = subject.get("expression_of", _none)(line)
-        attributes.update(reason=reason, hint=document.get("hint", ""), text=text or "", **caret)
+        attributes.update(reason=reason, hint=document.get("hint", ""), text=text or "")
     return restored(cls, (detail,), attributes)
 
 

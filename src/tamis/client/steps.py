@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from tamis.broker import Change, StoredEvent
+from tamis.broker import Change, StoredEvent, SubscriberFigures
 from tamis.broker.arguments import check_storable, plain_number
 from tamis.broker.subscribing import NotGiven
-from tamis.client.answers import change_of, event_of, report_of, stored_event_of
+from tamis.client.answers import change_of, event_of, report_of, stored_event_of, subscriber_of
 from tamis.client.exchange import Steps
 from tamis.client.note_steps import NoteSteps
 from tamis.client.publish_steps import PublishSteps
 from tamis.client.subscription_steps import PAGE, SubscriptionSteps
 from tamis.client.writing import expression_text, path_of, query_of
+from tamis.errors import UnknownIdError
 from tamis.language.event import flatten
 from tamis.language.explain import Explanation, explain_flat
 from tamis.matcher.covering import CoveringReport
@@ -71,8 +72,35 @@ class CallSteps(SubscriptionSteps, NoteSteps, PublishSteps):
 
         return page
 
-    def stats(self) -> Steps[dict[str, Any]]:
-        found: dict[str, Any] = yield from self._json("GET", path_of("stats"))
+    def names(self, number: Any) -> Steps[tuple[str, str]]:
+        place = plain_number(number, "number")
+        if not 0 < place < 2**63:
+            raise UnknownIdError(place)
+        found = yield from self._json("GET", path_of("subscriptions", str(place)))
+        return found["subscriber"], found["name"]
+
+    def cost(self, number: Any) -> Steps[float | None]:
+        place = plain_number(number, "number")
+        if not 0 < place < 2**63:
+            return None
+        found: float | None = (yield from self._json("GET", path_of("costs", str(place))))["nanoseconds"]
+        return found
+
+    def costs(self, most: Any, seed: Any) -> Steps[list[tuple[int, float]]]:
+        query = query_of(most=plain_number(most, "most"), seed=plain_number(seed, "seed"))
+        found = yield from self._json("GET", path_of("costs"), query=query, patience=0)
+        return [(each["number"], each["nanoseconds"]) for each in found["costs"]]
+
+    def counts(self) -> Steps[dict[str, int]]:
+        found: dict[str, int] = yield from self._json("GET", path_of("counts"))
+        return found
+
+    def deepest(self, most: Any) -> Steps[tuple[int, list[SubscriberFigures]]]:
+        found = yield from self._json("GET", path_of("deepest"), query=query_of(most=plain_number(most, "most")))
+        return found["waiting"], list(map(subscriber_of, found["subscribers"]))
+
+    def stats(self, *, brief: bool = False) -> Steps[dict[str, Any]]:
+        found: dict[str, Any] = yield from self._json("GET", path_of("stats"), query=query_of(brief=brief or None))
         age = found["retention"]["max_age"]
         found["retention"]["max_age"] = None if age is None else timedelta(seconds=age)
         return found

@@ -15,6 +15,7 @@
     normal, simplify, scalar_set, value_set, like, addresses         normal forms, and what predicates imply
     implication, demand, value_tests, patterns_implied               which expressions follow from others
     schema, declared                 declared attributes
+    fault_places                     where in a text the fault stands that a schema has found
 
 Read `values`, `expression` and `evaluate` first.
 """

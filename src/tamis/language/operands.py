@@ -74,12 +74,16 @@ class Subject(NamedTuple):
 
 
 class Operands(Cursor):
-    """Reads names and literals, in Spark's forms if `spark` says so; `places` collects the places of literals."""
+    """Reads names and literals, in Spark's forms if `spark` says so.
+
+    `places` collects the places of literals, `names` all names.
+    """
 
     def __init__(self, text: str, words: list[Word], *, spark: bool = False) -> None:
         super().__init__(text, words)
         self.spark = spark
         self.places: list[LiteralPlace] = []
+        self.names: list[Name] = []
 
     def is_name(self) -> bool:
         """Whether a name begins here: with a word that is not reserved, or with a reserved one before a dot."""
@@ -112,6 +116,7 @@ class Operands(Cursor):
                 )
             parts.append(self.take().text)
         name = Name(tuple(parts), first.start)
+        self.names.append(name)
         self.located(first.start, lambda: check_attribute(name.attribute))
         return name
 

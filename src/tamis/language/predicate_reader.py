@@ -68,11 +68,12 @@ class PredicateReader(Operands, ABC):
         if level < MAX_DEPTH:
             return level + 1
         start = self.word.start
-        line, column = self.text.count("\n", 0, start) + 1, start - self.text.rfind("\n", 0, start)
-        raise NestingError(
-            f"parentheses and NOTs are nested deeper than {MAX_DEPTH} levels (line {line}, column {column}). "
+        error = NestingError(
+            f"parentheses and NOTs are nested deeper than {MAX_DEPTH} levels. "
             "Hint: long flat chains of AND or OR are no problem"
         )
+        error.place_at(self.text, start)
+        raise error
 
     def is_case(self) -> bool:
         """Whether lower( or upper( stands here."""

@@ -92,8 +92,8 @@ class Schema:
         """The attributes with at most one value, which is not an Interval."""
         return frozenset(name for name, declared in self._declared.items() if not declared.several)
 
-    def check(self, expression: Expression) -> None:
-        """Raise an error if the expression does not fit the schema.
+    def check(self, expression: Expression, text: str | None = None) -> None:
+        """Raise an error if the expression does not fit the schema. With the `text` of the expression, the error shows the place.
 
         Raises
         ------
@@ -102,6 +102,16 @@ class Schema:
         KindError
             A literal and its attribute differ in kind, or a join has two attributes of different kinds.
         """
+        try:
+            self._check(expression)
+        except (UnknownAttributeError, KindError) as error:
+            if text is not None:
+                from tamis.language.fault_places import place_fault
+
+                place_fault(error, text, lambda attribute: self[attribute].kind)
+            raise
+
+    def _check(self, expression: Expression) -> None:
         for node in expression.walk():
             if isinstance(node, Predicate):
                 self._check_predicate(node)
@@ -158,12 +168,15 @@ class Schema:
             if kind_of(value) is not declared.kind:
                 raise KindError(
                     f"attribute {predicate.attribute!r} is a {declared.kind}: "
-                    f"{predicate.operator.upper()} with the {kind_of(value)} {shortened(value)} can never be true"
+                    f"{predicate.operator.upper()} with the {kind_of(value)} {shortened(value)} can never be true",
+                    attribute=predicate.attribute,
                 )
 
     def _check_join(self, left: str, operator: Operator, right: str) -> None:
         kinds = self[left].kind, self[right].kind
         if kinds[0] is not kinds[1]:
-            raise KindError(f"attributes {left!r} (a {kinds[0]}) and {right!r} (a {kinds[1]}) cannot be compared")
+            raise KindError(
+                f"attributes {left!r} (a {kinds[0]}) and {right!r} (a {kinds[1]}) cannot be compared", attribute=left
+            )
         if kinds[0] is Kind.BOOLEAN and operator in ORDER_COMPARISONS:
-            raise KindError(f"booleans have no order: {left!r} {operator} {right!r}. Hint: use = or <>")
+            raise KindError(f"booleans have no order: {left!r} {operator} {right!r}. Hint: use = or <>", attribute=left)

@@ -26,11 +26,13 @@ class ExpressionReader:
         """
         read = given if isinstance(given, Expression) else to_expression(given)
         if self.schema is not None or read.needs_history():
-            self.check(read)
+            self.check(read, given if isinstance(given, str) else None)
         return read
 
-    def check(self, expression: Expression) -> None:
+    def check(self, expression: Expression, text: str | None = None) -> None:
         """Refuse an expression that needs earlier events if there are none, or that does not keep to the schema.
+
+        With the `text` of the expression, errors show the place.
 
         Raises
         ------
@@ -43,7 +45,7 @@ class ExpressionReader:
                 "tamis.evaluate(expression, event, history) takes them as a list"
             )
         if self.schema is not None:
-            self.schema.check(expression)
+            self.schema.check(expression, text)
 
 
 def kept(given: Any, read: Expression) -> str | Expression:

@@ -7,6 +7,7 @@ Read in this order:
     app              the application: routes and errors           middleware       what surrounds every request
     service          what all requests share                      request_log      logs as JSON lines
     tenants          a tenant is a broker of its own              work             calls of brokers, in threads
+    connections      who makes room when there are too many       origins          which pages may call from a browser
     access           who asks, and what he may                    tokens           tokens in a file, hashed
     rate             how many requests a tenant may send          hub              who waits for notes
     problems         errors as problem documents                  answers          answers as JSON

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute, APIWebSocketRoute
 from starlette.requests import HTTPConnection
 
-from tamis.errors import FileError
+from tamis.errors import FileError, OptionError, did_you_mean, shortened
+from tamis.service.connections import PLACE, TOO_MANY, Place
 from tamis.service.problems import ProblemError
 from tamis.service.service import Service
 from tamis.service.tenants import DEFAULT, Tenant
@@ -58,10 +61,15 @@ class Visit:
             raise ProblemError(429, "too-many-streams", detail, headers={"Retry-After": "5"})
         self.state["is_stream"] = True
         metrics.streams += 1
+        place: Place | None = self.state.get(PLACE)
+        if place is not None:
+            place.is_stream = True
         try:
             yield
         finally:
             metrics.streams -= 1
+            if place is not None:
+                place.is_stream = False
 
 
 async def visit_of(connection: HTTPConnection) -> Visit:
@@ -91,6 +99,10 @@ async def visit_of(connection: HTTPConnection) -> Visit:
         tenant.metrics.refused += 1
         raise too_fast(tenant.limits.requests_per_second, "requests", seconds)
     tenant.requests.take(1)
+    place: Place | None = state.get(PLACE)
+    if place is not None and not place.claim(tenant.name, connection.client.host if connection.client else ""):
+        tenant.metrics.refused += 1
+        raise ProblemError(429, *TOO_MANY, headers={"Retry-After": "1"})
     return Visit(service, tenant, roles, token, sees_all, state)
 
 
@@ -138,7 +150,37 @@ class Needs:
         visit = await visit_of(connection)
         if not visit.roles.intersection(self.roles):
             raise ProblemError(403, "forbidden", f"this needs a token with the role {' or '.join(self.roles)}")
+        _check_parameters(connection)
         return visit
+
+
+def _check_parameters(connection: HTTPConnection) -> None:
+    """Refuse parameters that the route does not have: one with a wrong letter would change nothing, and nobody would notice.
+
+    Raises
+    ------
+    OptionError
+    """
+    given = [name for name, _ in connection.query_params.multi_items()]
+    known = _parameters(connection.scope["route"]) if given else ()
+    for name in given:
+        if name not in known:
+            rest = f"; the parameters are: {', '.join(known)}" if known else "; this route has no parameters"
+            raise OptionError(f"there is no parameter {shortened(name)}{did_you_mean(name, list(known))}{rest}")
+        if given.count(name) > 1:
+            raise OptionError(f"the parameter {name!r} is given twice")
+
+
+def _parameters(route: APIRoute | APIWebSocketRoute) -> tuple[str, ...]:
+    """The parameters of a route behind the question mark."""
+    names = tuple(_parameters_of(route.dependant))
+    return (*names, TOKEN_PARAMETER) if route.path.endswith(_STREAMS) else names
+
+
+def _parameters_of(dependant: Dependant) -> Iterator[str]:
+    yield from (each.alias for each in dependant.query_params)
+    for each in dependant.dependencies:
+        yield from _parameters_of(each)
 
 
 def needs(*roles: Role) -> Any:

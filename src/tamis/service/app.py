@@ -11,10 +11,11 @@ from fastapi.exceptions import RequestValidationError, WebSocketRequestValidatio
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
 from starlette.websockets import WebSocket
 
 from tamis import __version__
-from tamis.errors import TamisError
+from tamis.errors import TamisError, shortened
 from tamis.service.answers import problem_answer
 from tamis.service.config import ServiceConfig
 from tamis.service.middleware import Surroundings
@@ -82,8 +83,29 @@ async def _answer_error(connection: Request | WebSocket, error: Exception) -> Re
 
 async def _answer_http(connection: Request | WebSocket, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    kind = {404: "unknown-route", 405: "wrong-method"}.get(error.status_code, "http")
-    return _answered(connection, ProblemError(error.status_code, kind, str(error.detail), headers=error.headers))
+    path = shortened(connection.scope["path"])
+    if error.status_code == 405:
+        methods = ", ".join(_methods(connection))
+        detail = f"{path} has no method {connection.scope.get('method')}; it has: {methods}"
+        return _answered(connection, ProblemError(405, "wrong-method", detail, headers={"Allow": methods}))
+    if error.status_code == 404:
+        detail = f"there is no route {path}. Hint: /openapi.json lists the routes"
+        return _answered(connection, ProblemError(404, "unknown-route", detail))
+    return _answered(connection, ProblemError(error.status_code, "http", str(error.detail), headers=error.headers))
+
+
+def _methods(connection: Request | WebSocket) -> list[str]:
+    """The methods of all routes with the path of a request. The answer of Starlette knows those of the first route only."""
+    found = {
+        method
+        for router in (*ROUTERS, console.router)
+        for route in router.routes
+        if isinstance(route, Route) and route.matches(connection.scope)[0] is not Match.NONE
+        for method in route.methods or ()
+    }
+    if "GET" in found and not connection.scope["path"].endswith("/stream"):
+        found.add("HEAD")
+    return sorted(found)
 
 
 async def _answer_invalid(connection: Request | WebSocket, error: Exception) -> Response:

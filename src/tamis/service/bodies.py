@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -14,8 +13,6 @@ from tamis.service.problems import ProblemError
 LINE_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 BLOCK_BYTES = 256 * 1024
 """Bytes of lines that one call of a broker takes: some thousand events. Twice as many bytes are in memory at most."""
-LEAST_BYTES = 1024
-"""Bytes a second that a body with one JSON value must have. A body of lines may come as slowly as events do."""
 
 
 def has_lines(request: Request) -> bool:
@@ -29,19 +26,15 @@ async def whole_body(request: Request, limits: Limits) -> bytes:
     Raises
     ------
     ProblemError
-        408: it comes too slowly. 413: it has too many bytes.
+        413: it has too many bytes.
     """
     most = limits.body_bytes
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > most:
         raise _too_long(most)
     parts, size = [], 0
-    seconds, began = request.app.state.service.config.body_seconds, time.monotonic()
     async for part in _parts(request):
         size += len(part)
-        if time.monotonic() - began > seconds + size / LEAST_BYTES:
-            detail = f"a body must have {LEAST_BYTES:,} bytes a second after the first {seconds} s"
-            raise ProblemError(408, "too-slow", detail, headers={"Connection": "close"})
         if size > most:
             raise _too_long(most)
         parts.append(part)

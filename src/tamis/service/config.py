@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from tamis.errors import OptionError
+from tamis.errors import OptionError, shortened
 from tamis.language.event import MAX_NESTING
 from tamis.service.webhooks.settings import WebhookSettings
 
@@ -77,11 +78,11 @@ class ServiceConfig:
     log: LogLevel = "info"
     """What is logged: "info" has a line for each request."""
     connections: int = 2000
-    """Connections at the same time. With more, the one that has waited longest for a request is closed."""
+    """Connections at the same time. `connections` says who makes room when there are more."""
     header_seconds: int = 10
     """Seconds in which the head of a request must come."""
     body_seconds: int = 30
-    """Seconds that may pass between two parts of a body."""
+    """Seconds that may pass between two parts of a body. After that, each body must have some bytes a second."""
     send_seconds: int = 60
     """Seconds after which a client is cut off that takes nothing of an answer."""
     keep_alive_seconds: int = 75
@@ -129,6 +130,11 @@ class ServiceConfig:
                 f"other machines can reach {self.host}, so it needs TLS. Hint: give --tls-certificate and --tls-key, or --proxy "
                 "with the address of a proxy in front that speaks TLS, or listen on 127.0.0.1"
             )
+        for origin in self.origins:
+            if not re.fullmatch(r"https?://[^/\s]+", origin, re.IGNORECASE):
+                raise OptionError(
+                    f"`origins` must be like https://shop.example.com, not {shortened(origin)}. Hint: name each origin"
+                )
         if self.tenants and any(not isinstance(each, TenantConfig) for each in self.tenants.values()):
             raise OptionError("`tenants` must be tables")
         self.webhooks.check()

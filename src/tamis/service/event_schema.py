@@ -67,15 +67,15 @@ class EventSchema:
         self._schema.check_event(flatten(found), row)
         return found
 
-    def check(self, expression: Expression) -> None:
-        """Refuse an expression that does not fit.
+    def check(self, expression: Expression, text: str | None = None) -> None:
+        """Refuse an expression that does not fit. With its `text`, the error shows the place.
 
         Raises
         ------
         ExpressionError
         """
         if self._schema is not None:
-            self._schema.check(expression)
+            self._schema.check(expression, text)
 
     def _object(self, found: dict[str, Any], prefix: str, row: int | None) -> dict[str, Any]:
         return {key: self._value(value, prefix + key, row) for key, value in found.items()}

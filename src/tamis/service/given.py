@@ -98,7 +98,7 @@ def expression_text(given: Any, tenant: Tenant) -> Any:
         raise ProblemError(413, "expression-too-long", f"an expression may have {most:,} bytes, not {size:,}")
     if not isinstance(given, str) or tenant.schema.declared():
         expression = to_expression(given)
-        tenant.schema.check(expression)
+        tenant.schema.check(expression, given if isinstance(given, str) else None)
         return given if isinstance(given, str) else expression
     return given
 

@@ -8,18 +8,19 @@ import secrets
 import time
 import traceback
 from contextlib import suppress
-from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tamis.service.answers import problem_answer
-from tamis.service.config import LOCAL
+from tamis.service.connections import PLACE, Place
+from tamis.service.origins import check_origin, headers_for_pages, preflight
 from tamis.service.problems import ProblemError
 from tamis.service.service import Service
 
 _ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+LEAST_BYTES = 1024
+"""Bytes a second that a body must have."""
 _DRAIN_BYTES, _DRAIN_SECONDS = 8 * 1024 * 1024, 2.0
 """How much of a body is read although the request was refused, and for how long."""
 _QUIET = ("/health", "/ready")
@@ -44,15 +45,21 @@ class Surroundings:
         scope["path"] = scope["raw_path"].decode("latin-1")
         headers = Headers(scope=scope)
         given = headers.get("x-request-id", "")
-        request = _Request(service, scope, given if _ID.fullmatch(given) else secrets.token_hex(8))
-        scope.setdefault("state", {})["request_id"] = request.identifier
+        scope.setdefault("state", {})
+        method = scope.get("method", "WEBSOCKET")
+        if method == "HEAD" and not scope["path"].endswith("/stream"):
+            # The server leaves out the body of the answer, since its own scope still says HEAD.
+            scope = {**scope, "method": "GET"}
+        request = _Request(service, scope, method, given if _ID.fullmatch(given) else secrets.token_hex(8))
+        scope["state"]["request_id"] = request.identifier
         if scope["type"] == "http":
-            receive, send = request.patient(receive), request.watched(send)
+            receive, send = request.patient(receive), request.watched(send, headers)
         try:
             if scope["path"] not in _QUIET:
                 await service.turns.wait()
-                _check_origin(service, headers)
-            await self._app(scope, receive, send)
+                check_origin(service.config, headers)
+            answer = preflight(service.config, scope, headers)
+            await (answer or self._app)(scope, receive, send)
         except ProblemError as problem:  # raised outside of a route
             await request.answer(problem, scope, receive, send)
         except asyncio.CancelledError:
@@ -71,8 +78,10 @@ class Surroundings:
 class _Request:
     """One request on its way."""
 
-    def __init__(self, service: Service, scope: Scope, identifier: str) -> None:
+    def __init__(self, service: Service, scope: Scope, method: str, identifier: str) -> None:
         self.identifier = identifier
+        self._method = method
+        self._place: Place | None = scope["state"].get(PLACE)
         self._service = service
         self._scope = scope
         self._began = time.perf_counter()
@@ -81,38 +90,46 @@ class _Request:
         self._receive: Receive | None = None
 
     def patient(self, receive: Receive) -> Receive:
-        """Reading a body whose parts must come in time."""
+        """Reading a body whose parts must come in time. Only the time that the client takes counts, not that of the service."""
         seconds = self._service.config.body_seconds
         self._receive = receive
+        waited, size = 0.0, 0
 
         async def patient_receive() -> Message:
+            nonlocal waited, size
             if not self._has_body:
                 return await receive()  # It waits until the client leaves.
+            began = time.monotonic()
             try:
                 async with asyncio.timeout(seconds):
                     message = await receive()
             except TimeoutError:
-                raise ProblemError(
-                    408, "too-slow", f"no part of the body came for {seconds} s", headers={"Connection": "close"}
-                ) from None
+                raise _too_slow(f"no part of the body came for {seconds} s") from None
+            waited += time.monotonic() - began
+            size += len(message.get("body", b""))
             self._has_body = message.get("more_body", False)
+            if self._has_body and waited > seconds + size / LEAST_BYTES:
+                raise _too_slow(f"a body must have {LEAST_BYTES:,} bytes a second after the first {seconds} s")
             return message
 
         return patient_receive
 
-    def watched(self, send: Send) -> Send:
+    def watched(self, send: Send, headers: Headers) -> Send:
         """Sending an answer with the id of its request."""
+        more = [
+            (b"x-request-id", self.identifier.encode()),
+            (b"x-content-type-options", b"nosniff"),
+            *headers_for_pages(self._service.config, headers),
+        ]
 
         async def watched_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._status = message["status"]
-                message["headers"] = [
-                    *message["headers"],
-                    (b"x-request-id", self.identifier.encode()),
-                    (b"x-content-type-options", b"nosniff"),
-                ]
+                message["headers"] = [*message["headers"], *more]
+                ends = self._place is not None and self._place.is_extra
                 if self._status >= 400 and self._has_body and not await self._drained():
-                    # The rest of the body is not read, so the next request cannot be found.
+                    ends = True  # The rest of the body is not read, so the next request cannot be found.
+                if ends:
                     message["headers"].append((b"connection", b"close"))
             await send(message)
 
@@ -125,6 +142,8 @@ class _Request:
         """
         if self._receive is None or self._status == 408 or b"expect" in dict(self._scope["headers"]):
             return False
+        if self._place is not None:
+            self._place.wait()  # What comes is not wanted, so it keeps nobody out.
         size = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN_SECONDS):
@@ -156,7 +175,7 @@ class _Request:
         route = getattr(self._scope.get("route"), "path", "")
         plain_route = re.sub(r":\w+}", "}", route)
         tenant = self._scope["state"].get("tenant")
-        method = self._scope.get("method", "WEBSOCKET")
+        method = self._method
         if tenant is not None:
             is_stream = self._scope["state"].get("is_stream", False) or method == "WEBSOCKET"
             tenant.metrics.requests[method, plain_route, self._status] += 1
@@ -181,31 +200,5 @@ class _Request:
         )
 
 
-def _check_origin(service: Service, headers: Headers) -> None:
-    """Refuse requests that a page of another site makes in somebody's browser.
-
-    Raises
-    ------
-    ProblemError
-    """
-    config = service.config
-    host = headers.get("host", "")
-    name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
-    known: tuple[Any, ...] = (*config.hosts, *(("127.0.0.1", "[::1]", "localhost") if config.host in LOCAL else ()))
-    if known and (config.hosts or config.is_local) and name.lower() not in known:
-        raise ProblemError(
-            421, "foreign-host", "the service has another name. Hint: start it with --host-name, or use its address"
-        )
-    origin = headers.get("origin")
-    if origin is not None and origin not in config.origins and _place_of(origin) != host.lower():
-        raise ProblemError(
-            403, "foreign-origin", "a page of another site made this request. Hint: start the service with --origin"
-        )
-
-
-def _place_of(origin: str) -> str:
-    """The host and the port of an origin; nothing if it is none."""
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:
-        return ""
+def _too_slow(detail: str) -> ProblemError:
+    return ProblemError(408, "too-slow", detail, headers={"Connection": "close"})

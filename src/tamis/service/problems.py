@@ -18,6 +18,7 @@ from tamis.errors import (
     DuplicateIdError,
     EventError,
     ExpressionError,
+    KindError,
     LockedError,
     ParseError,
     QueueFullError,
@@ -25,6 +26,7 @@ from tamis.errors import (
     RetentionError,
     TableError,
     TamisError,
+    UnknownAttributeError,
     UnknownIdError,
 )
 
@@ -87,9 +89,12 @@ def problem_of(error: TamisError, **members: Any) -> ProblemError:
     """The problem of an error of Tamis."""
     status = next(status for kind, status in _STATUSES if isinstance(error, kind))
     found: dict[str, Any] = {}
-    if isinstance(error, ParseError):
+    if isinstance(error, ExpressionError) and error.position is not None:
         found["caret"] = {"position": error.position, "line": error.line, "column": error.column}
+    if isinstance(error, ParseError):
         found["reason"], found["hint"] = error.reason, error.hint
+    if isinstance(error, KindError | UnknownAttributeError) and error.attribute is not None:
+        found["attribute"] = error.attribute
     if isinstance(error, ExpressionError) and error.subscription is not None:
         found["subscription"] = error.subscription
     if isinstance(error, EventError):

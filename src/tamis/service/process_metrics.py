@@ -1,4 +1,4 @@
-"""Figures of the process. Only an operator sees them."""
+"""Figures of the process. Only an operator sees its memory."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from tamis.service.metrics import Page
 from tamis.service.service import Service
 
 
-def process_record(service: Service) -> dict[str, Any]:
-    """Figures of the process that say nothing about tenants."""
-    return {"started": service.started, "uptime": time.time() - service.started}
+def process_record(service: Service, *, sees_all: bool) -> dict[str, Any]:
+    """Figures of the process. What depends on all tenants is for those who see them all."""
+    found: dict[str, Any] = {"started": service.started, "uptime": time.time() - service.started}
+    return {**found, "resident_bytes": resident_bytes()} if sees_all else found
 
 
 def process_text(page: Page, service: Service) -> None:

@@ -52,7 +52,10 @@ class Log:
     def close(self) -> None:
         """Write what waits. A reader that does not read gets a second."""
         for name in ("tamis", "uvicorn"):
-            logging.getLogger(name).removeHandler(self._handler)
+            logger = logging.getLogger(name)
+            logger.removeHandler(self._handler)
+            logger.setLevel(logging.NOTSET)
+            logger.propagate = True
         self._lines.put(None)
         self._thread.join(1)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,7 +19,8 @@ from starlette.datastructures import State
 from tamis.errors import BrokerError, OptionError, TamisError
 from tamis.service.app import make_app
 from tamis.service.config import ServiceConfig
-from tamis.service.protocol import limited
+from tamis.service.connections import EXTRA, Connections
+from tamis.service.protocol import Handshake, limited
 from tamis.service.socket_protocol import MOST_MESSAGE, SocketProtocol
 
 _BACKLOG = 2048
@@ -39,12 +42,16 @@ def serve(config: ServiceConfig, told: Callable[[str], None]) -> None:
     TamisError
         The address or a folder cannot be used.
     """
-    _allow_files(config.connections + _OTHER_FILES)
+    _allow_files(config.connections + EXTRA + _OTHER_FILES)
     app = make_app(config)
+    places = app.state.places = Connections(config.connections)
+    context = _context(config)
     listening = _listen(config)
     settings = uvicorn.Config(
         app,
-        http=limited(config.connections, config.header_seconds),
+        http=limited(places, config.header_seconds, context, lambda: _count_health(app.state)),
+        # Others may not keep the order of calls that TLS begins with.
+        loop="asyncio",
         lifespan="on",
         log_config=None,
         # What uvicorn says of a WebSocket at INFO has its whole address, perhaps with a token.
@@ -53,8 +60,6 @@ def serve(config: ServiceConfig, told: Callable[[str], None]) -> None:
         server_header=False,
         proxy_headers=bool(config.proxy),
         forwarded_allow_ips=list(config.proxy),
-        ssl_certfile=config.tls_certificate or None,
-        ssl_keyfile=config.tls_key or None,
         ws=SocketProtocol,
         ws_max_size=MOST_MESSAGE,
         timeout_keep_alive=config.keep_alive_seconds,
@@ -67,7 +72,7 @@ def serve(config: ServiceConfig, told: Callable[[str], None]) -> None:
     thresholds = gc.get_threshold()
     gc.set_threshold(*thresholds[:2], _FULL_COLLECTIONS)
     # uvicorn sends itself the signal again when all is done.
-    signal.signal(signal.SIGTERM, _exit)
+    ended_by = signal.signal(signal.SIGTERM, _exit)
     try:
         with listening:
             server = _Server(settings, lambda: told(_address(config, listening)), app.state)
@@ -81,6 +86,7 @@ def serve(config: ServiceConfig, told: Callable[[str], None]) -> None:
         sys.setswitchinterval(before)
         gc.set_threshold(*thresholds)
         gc.unfreeze()
+        signal.signal(signal.SIGTERM, ended_by)
 
 
 def _exit(sig: int, frame: FrameType | None) -> None:
@@ -103,6 +109,15 @@ class _Server(uvicorn.Server):
             gc.freeze()
             self._ready()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for holder in self._state.places.holders():
+            if isinstance(holder, Handshake):
+                holder.make_room()
+        await super().shutdown(sockets)
+        if self._state.service.is_stuck:
+            # Python would wait for the thread. As after SIGKILL, nothing is lost that was acknowledged.
+            os._exit(130 if signal.SIGINT in self._captured_signals else 0)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         service = getattr(self._state, "service", None)
         if service is not None:
@@ -119,6 +134,19 @@ def _allow_files(wanted: int) -> None:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         if soft != resource.RLIM_INFINITY and soft < most:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _count_health(state: State) -> None:
+    state.service.requests["GET", "/health", 200] += 1
+
+
+def _context(config: ServiceConfig) -> ssl.SSLContext | None:
+    """What the service speaks TLS with."""
+    if not config.tls_certificate:
+        return None
+    found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    found.load_cert_chain(config.tls_certificate, config.tls_key)
+    return found
 
 
 def _listen(config: ServiceConfig) -> socket.socket:

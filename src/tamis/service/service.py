@@ -32,6 +32,10 @@ class Service:
         self.is_ready = False
         self.stopping = asyncio.Event()
         """Set when the process was told to end. Streams and long polls end then."""
+        self._end = 0.0
+        """When running calls must have ended, once the process was told to end."""
+        self.is_stuck = False
+        """Whether a call has not ended in time, so that its broker cannot be closed."""
         self.requests: Counter[tuple[str, str, int]] = Counter()
         """Requests of no tenant: by method, route and status."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -71,6 +75,8 @@ class Service:
         self._loop.call_soon_threadsafe(self._stop)
 
     def _stop(self) -> None:
+        if not self.stopping.is_set():
+            self._end = time.monotonic() + self.config.end_seconds
         self.stopping.set()
         for tenant in self.tenants:
             tenant.hub.close()
@@ -80,12 +86,20 @@ class Service:
         self.is_ready = False
         self._stop()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=self.config.end_seconds)
-        await asyncio.get_running_loop().run_in_executor(None, self._close)
+            await asyncio.wait(self._tasks, timeout=self._seconds_left())
+        self.is_stuck = not await asyncio.get_running_loop().run_in_executor(None, self._close)
+        if self.is_stuck:
+            self.log("error", "a call of a broker did not end in time; the process ends without it")
         self.log("info", "ended")
         self.log.close()
 
-    def _close(self) -> None:
+    def _close(self) -> bool:
         self.sender.networks.close()
-        self.threads.close()
+        if not self.threads.close(self._seconds_left()):
+            return False
         self.tenants.close()
+        return True
+
+    def _seconds_left(self) -> float:
+        """Until everything must have ended; a second at least."""
+        return max(1.0, self._end - time.monotonic())

@@ -11,6 +11,8 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import CloseCode, Frame
 
+from tamis.service.connections import PLACE, Place
+
 MOST_MESSAGE = 64 * 1024
 """Bytes of a message from a WebSocket. Clients only acknowledge."""
 _MOST_PARTS = 1000
@@ -21,6 +23,34 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     """One WebSocket."""
 
     _is_full = False
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._place: Place | None = self.app_state.get(PLACE)
+        if self._place is not None:
+            self._place.holder = self
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._place is not None:
+            self._place.leave()
+        super().connection_lost(exc)
+
+    def make_room(self) -> None:
+        """End the connection, since others need its place."""
+        if self._is_full or not self.handshake_complete or self.close_sent:
+            self.transport.abort()
+            return
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": int(CloseCode.TRY_AGAIN_LATER)})
+        self.conn.send_close(CloseCode.TRY_AGAIN_LATER)
+        self.close_sent = True
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.transport.close()
+
+    def is_stuck(self) -> bool:
+        return self._is_full
+
+    def is_waited_for(self) -> bool:
+        return False
 
     def pause_writing(self) -> None:
         """The client does not read. What it sends is not read either: each ping has an answer, which would wait, too."""

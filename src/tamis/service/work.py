@@ -6,6 +6,7 @@ All tenants share the threads. A tenant holds at most `AT_ONCE` of them, so that
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -23,9 +24,12 @@ class Threads:
     def __init__(self, count: int = THREADS) -> None:
         self.pool = ThreadPoolExecutor(count, "tamis-service")
 
-    def close(self) -> None:
-        """Wait until all calls have ended."""
-        self.pool.shutdown()
+    def close(self, seconds: float) -> bool:
+        """Wait until all calls have ended. Returns whether they have ended in time."""
+        waiting = threading.Thread(target=self.pool.shutdown, name="tamis-service-end", daemon=True)
+        waiting.start()
+        waiting.join(seconds)
+        return not waiting.is_alive()
 
 
 class Lane:

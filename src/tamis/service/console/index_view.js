@@ -21,10 +21,10 @@ replace(byId("index-plots"), plots.map((plot) => plot.element));
 
 const repeat = new Repeat(SECONDS, async () => {
   try {
-    const [stats] = await Promise.all([get("v1/stats"), figures()]);
+    const [stats, found] = await Promise.all([get("v1/stats"), figures()]);
     const now = history.points[history.points.length - 1].time;
     for (const plot of plots) plot.update(history.points, now);
-    facts(stats);
+    facts(stats, found.resident_bytes);
     segments(stats.matcher.index_stats.segments ?? []);
     say("index-problem", stats.problem ? `Work in the background has failed: ${stats.problem}` : "");
   } catch (error) {
@@ -40,7 +40,8 @@ export function hide() {
   repeat.stop();
 }
 
-function facts(stats) {
+/** Show figures. Only operators see the memory of the process. */
+function facts(stats, resident) {
   const { matcher, retention } = stats;
   const index = matcher.index_stats;
   const perEvent = (number) => (matcher.events ? format.rate(number / matcher.events) : format.MISSING);
@@ -52,6 +53,7 @@ function facts(stats) {
       ["Conjunctions", format.count(matcher.conjunctions)],
       ["Dimensions", format.count(matcher.dimensions)],
       ["Memory of the index", format.bytes(matcher.bytes)],
+      ...(resident === undefined ? [] : [["Memory of the process", format.bytes(resident)]]),
       ["Rows not yet in a segment", format.count(index.delta_rows)],
       ["Removed rows", format.count(index.dead)],
       ["Merges", format.count(index.merges)],

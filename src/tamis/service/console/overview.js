@@ -62,6 +62,8 @@ function render(found) {
     ["Errors since the start", format.count(found.errors)],
     ["Open streams", format.count(found.streams)],
     ["Memory of the index", format.bytes(found.index_bytes)],
+    // Only operators see figures of the process.
+    ...("resident_bytes" in found ? [["Memory of the process", format.bytes(found.resident_bytes)]] : []),
     ["Running for", format.duration(found.uptime)],
   ];
   replace(byId("overview-facts"), facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -20,6 +20,7 @@ from tamis.service.documented import (
     ANY_OBJECT,
     CHANGE,
     MOMENT,
+    NUMBER,
     NUMBER_OR_NULL,
     TEXT,
     After,
@@ -53,17 +54,46 @@ async def access(visit: AnyVisit) -> Response:
 
 
 @router.get("/v1/stats", **documented(ANY_OBJECT))
-async def stats(visit: AdminVisit) -> Response:
+async def stats(
+    visit: AdminVisit, brief: Annotated[bool, Query(description="Only figures that are quick to find.")] = False
+) -> Response:
     """Figures about the contents and the work of the broker."""
-    found = await visit.tenant.work(lambda broker: broker.stats())
+    found = await visit.tenant.work(lambda broker: broker.brief() if brief else broker.stats())
     return json_answer({**found, "retention": _shown(found["retention"])})
+
+
+@router.get("/v1/counts", **documented(form(subscribers=NUMBER, subscriptions=NUMBER, events=NUMBER)))
+async def counts(visit: AdminVisit) -> Response:
+    """How many subscribers, subscriptions and stored events there are."""
+    return json_answer(await visit.tenant.work(lambda broker: broker.counts()))
+
+
+_COST = form(number=NUMBER, nanoseconds={"type": ["number", "null"]})
+
+
+@router.get("/v1/costs", **documented(form(costs=list_of(_COST))))
+async def costs(
+    visit: AdminVisit,
+    most: Annotated[int, Query(ge=0, le=100_000, description="How many subscriptions are looked at.")] = 1000,
+    seed: Annotated[int, Query(description="It chooses them, if there are more.")] = 0,
+) -> Response:
+    """What subscriptions cost: numbers, and expected nanoseconds for each event, the most expensive first."""
+    found = await visit.tenant.work(lambda broker: broker.costs(most, seed))
+    return json_answer({"costs": [{"number": number, "nanoseconds": cost} for number, cost in found]})
+
+
+@router.get("/v1/costs/{number}", **documented(_COST))
+async def cost(visit: AdminVisit, number: Annotated[int, Path(ge=1, le=2**63 - 1, examples=[1])]) -> Response:
+    """What the subscription with a number costs for each event; null if that is not known, or if no event meets it."""
+    found = await visit.tenant.work(lambda broker: broker.cost(number))
+    return json_answer({"number": number, "nanoseconds": found})
 
 
 @router.get("/v1/figures", **documented(ANY_OBJECT))
 async def figures(visit: AdminVisit) -> Response:
     """The figures of the metrics as JSON. Counters count since the start of the service."""
     found = await visit.tenant.work(visit.tenant.figures.record)
-    return json_answer({**process_record(visit.service), **found})
+    return json_answer({**process_record(visit.service, sees_all=visit.sees_all), **found})
 
 
 @router.get("/metrics", **documented(TEXT, media_type="text/plain"))

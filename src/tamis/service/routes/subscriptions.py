@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -139,6 +139,22 @@ async def subscriptions(
     )
     following = found[-1].number if len(found) == limit else None
     return json_answer({"subscriptions": [_record(visit, each) for each in found], "next": following})
+
+
+@router.get("/subscriptions/{number}", **documented(form(number=NUMBER, subscriber=TEXT, name=TEXT)))
+async def names(visit: SubscribeVisit, number: Annotated[int, Path(ge=1, le=2**63 - 1, examples=[1])]) -> Response:
+    """The names of the subscription with a number. They never change, also after it was removed."""
+    subscriber, name = await visit.tenant.work(lambda broker: broker.names(number))
+    return json_answer({"number": number, "subscriber": subscriber, "name": name})
+
+
+@router.get("/deepest", tags=["subscribers"], **documented(form(waiting=NUMBER, subscribers=list_of(SUBSCRIBER))))
+async def deepest(
+    visit: SubscribeVisit, most: Annotated[int, Query(ge=0, le=1000, description="How many subscribers.")] = 10
+) -> Response:
+    """How many notes wait in all queues, and the subscribers with the most of them."""
+    waiting, found = await visit.tenant.work(lambda broker: broker.deepest(most))
+    return json_answer({"waiting": waiting, "subscribers": list(map(subscriber_json, found))})
 
 
 @router.get(
