@@ -26,12 +26,11 @@ from typing import Any, get_args
 import numpy as np
 
 import tamis
+from benchmarks.broker_meetings import meetings
 from benchmarks.timing import machine, seconds_of, versions
 from tamis.broker.event_text import event_text
 from tamis.broker.state import numbers_text
 from tamis.broker.tables import Synchronous
-from tamis.broker.valid_events import ValidEvents
-from tamis.language.event import flatten
 from tests.broker import faults
 
 _AT_ONCE = 1000
@@ -203,41 +202,6 @@ def reading(home: Path, sizes: Sizes) -> Figures:
     }
 
 
-_MEETINGS = (
-    "genre = 'genre7' AND price < 20",
-    "genre = 'genre7' AND price < 20 AND year > 1990",
-    "author = 'author 77'",
-    "price < 50 AND year > 1950 AND genre <> 'genre1'",
-    "title LIKE '%977%' AND price < 3",
-    "title LIKE '%977%'",
-    "title NOT ILIKE '%THE 97%' AND price < 50",
-    "ip_in(address, '10.64.0.0/10') AND price < 50",
-    "title RLIKE '9[0-9]7$'",
-)
-
-
-def meeting(sizes: Sizes) -> list[Figures]:
-    """A new subscription meets stored events: processor time."""
-    valid, random = ValidEvents(), np.random.default_rng(1)
-    columns = (random.uniform(0, 100, sizes.stored).round(2), random.integers(1900, 2026, sizes.stored))
-    codes = (random.integers(0, 50, sizes.stored), random.integers(0, 100_000, sizes.stored))
-    rows = zip(*(column.tolist() for column in (*columns, *codes)), strict=True)
-    for number, (price, year, genre, author) in enumerate(rows, 1):
-        event = {"price": price, "year": year, "genre": f"genre{genre}", "author": f"author {author}"}
-        address = f"10.{number % 251}.{number // 251 % 251}.{number // 251**2}"
-        valid.add(number, flatten({**event, "title": f"title {number} of the {number % 977}", "address": address}), 1)
-    figures = []
-    for text in _MEETINGS:
-        expression = tamis.parse(text)
-        taken = []
-        for _ in range(sizes.turns + 1):
-            start = time.process_time()
-            found = valid.meet({1: expression}, 0)[1]
-            taken.append(time.process_time() - start)
-        figures.append({"text": text, "found": len(found), "milliseconds": 1000 * median(taken[1:])})
-    return figures
-
-
 def first_meeting(home: Path, sizes: Sizes) -> Figures:
     """Opening a folder with valid events, until the first new subscription has met them."""
     folder, later = home / "valid", datetime(2999, 1, 1, tzinfo=UTC)
@@ -310,7 +274,7 @@ def measure(quick: bool, folder: str | None) -> Figures:
         slow = [sharing(home, sizes, "full", slow=True)] if faults.available() else []
         _note(figures, "sharing", [*(sharing(home, sizes, each) for each in get_args(Synchronous)), *slow])
         _note(figures, "layouts", layouts(home, sizes))
-        _note(figures, "meeting", meeting(sizes))
+        _note(figures, "meeting", meetings(sizes.stored, sizes.turns))
         _note(figures, "first_meeting", first_meeting(home, sizes))
         _note(figures, "reading", reading(home, sizes))
     figures["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

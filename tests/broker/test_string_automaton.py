@@ -10,12 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tamis.broker.string_automaton import decided, read_automaton
-from tamis.broker.string_search import bytes_of, rlike
+from tamis.broker.string_search import bytes_of, like, rlike
+from tamis.language.like import LikePattern
 
 pytestmark = pytest.mark.kernels
 
-_LETTERS = st.sampled_from("aaabbc7-]^. _\n\x00\t\v")
-TEXTS = st.lists(st.text(_LETTERS, max_size=9) | st.text(st.sampled_from("abé€😀ſ"), max_size=4), max_size=14)
+_LETTERS = st.sampled_from("aaabbcA7-]^. _\n\x00\t\v")
+TEXTS = st.lists(
+    st.text(_LETTERS, max_size=9) | st.text(st.sampled_from("abKkSs_é€😀\u017f\u212a"), max_size=4), max_size=14
+)
 _ESCAPES = st.sampled_from(
     [r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"\n", r"\t", r"\v", r"\.", r"\]", r"\^", r"\\", r"\-"]
 )
@@ -65,11 +68,16 @@ def _check(pattern: str, texts: list[str]) -> None:
     if automaton is not None:
         is_found, is_open = decided(automaton, *bytes_of(array))
         assert is_found[~is_open].tolist() == expected[~is_open].tolist()
-        assert not any(text.isascii() for text, each in zip(texts, is_open, strict=True) if each)
+        assert pattern.startswith("(?i)") or not is_open.any()
+        assert all({"\u017f", "\u212a", "€"} & set(text) for text, each in zip(texts, is_open, strict=True) if each)
         assert not (is_found & is_open).any()
 
 
-@given(pattern=PATTERNS, texts=TEXTS)
+@given(pattern=PATTERNS | st.builds("(?i){}".format, PATTERNS), texts=TEXTS)
+@example(pattern="(?i)k|[^s]$", texts=["K", "\u212a", "\u017f", "s", "S", "€", "é"])
+@example(pattern="(?i)[a-c]|b_", texts=["A", "B_", "d", "C"])
+@example(pattern="a.b$", texts=["aéb", "a€b", "a😀b", "aéb€", "aééb"])
+@example(pattern="^[^a]{2}b", texts=["éb", "ééb", "é€bé", "aéb"])
 @example(pattern="", texts=["", "a", "é"])
 @example(pattern="|a", texts=["", "a", "é"])
 @example(pattern="(^a|b)$", texts=["ba", "a", "b", "ab", "b\n", ""])
@@ -110,7 +118,22 @@ def test_patterns_that_an_automaton_has(pattern: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        *("(?i)a", r"\ba", r"\x41", r"\pL", "a^b", "(a$)*", "é", "[a", r"\Qa\E", "a{01}", "a{,1}", "[a[:digit:]]"),
+        *(
+            "(?i:a)",
+            "(?s)a",
+            "(?i)é",
+            r"\ba",
+            r"\x41",
+            r"\pL",
+            "a^b",
+            "(a$)*",
+            "é",
+            "[a",
+            r"\Qa\E",
+            "a{01}",
+            "a{,1}",
+            "[a[:digit:]]",
+        ),
         *("(a|b)*a.{12}c", "a{200}{200}", "((a{9}){9}){9}"),  # too large
         *("a*", "^", "$", ""),  # found in all strings
     ],
@@ -119,9 +142,37 @@ def test_patterns_that_are_left_to_re2(pattern: str) -> None:
     assert read_automaton(pattern) is None
 
 
+_MANY = pa.array([f"title {number} {'é' if number % 3 else ''}of {number % 977}" for number in range(6000)])
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "%9_7%",
+            "%9_7",
+            "title _7%",
+            "%t_t%_f 9%7",
+            "_____ 7_",
+            "%é_f%",
+            "%\n_",
+            "%[_]%",
+            "%f%_____________",
+            "____ %",
+        ),
+        *("%é%_8%", "%z_é%", "%.%\\_%"),
+    ],
+)
+def test_like_with_wildcards_between(text: str) -> None:
+    texts = pa.concat_arrays([_MANY, pa.array(["é9€7", "987", "9\n7", "a\nb", "[😀]", "", "€€€€ x", "9é7", "..\\x"])])
+    pattern = LikePattern.read(text)
+    assert like(texts, pattern).tolist() == list(map(pattern.matches, texts.to_pylist()))
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("filler", ["", "é", "e" * 80])
-@pytest.mark.parametrize("pattern", ["9[0-9]7$", "7.*7", "of 9[0-9]?", "(for|from) 9+", "(?i)OF 9", "tle 9"])
+@pytest.mark.parametrize("pattern", ["9[0-9]7$", "7.*7", "of 9[0-9]?", "(for|from) 9+", "(?i)OF 9", "(?i)K", "tle 9"])
 def test_many_strings(pattern: str, filler: str) -> None:
     """Whatever searches: automaton, needles first, RE2."""
     texts = pa.array([f"title {number} {filler if number % 3 else ''}of {number % 977}" for number in range(6000)])

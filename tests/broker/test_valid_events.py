@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +22,8 @@ from tests.random_cases import RandomCases
 END = 100
 
 
-def _stored(events: list[dict[str, Any]], ends: list[int] | None = None) -> ValidEvents:
-    valid = ValidEvents()
+def _stored(events: list[dict[str, Any]], ends: list[int] | None = None, **sizes: int) -> ValidEvents:
+    valid = ValidEvents(**sizes)
     for number, event in enumerate(events, 1):
         valid.add(number, flatten(event), END if ends is None else ends[number - 1])
     return valid
@@ -38,15 +42,62 @@ def _expected(expression: Expression, events: list[dict[str, Any]]) -> list[int]
 def test_columns_agree_with_the_evaluator(seed: int, soak: bool) -> None:
     random = RandomCases(seed, attributes=["a", "b", "user.name"])
     events = [flatten(random.event()) for _ in range(120)]
-    few, many = ValidEvents(few_strings=2000), ValidEvents(few_strings=0)
+    valid = ValidEvents()
     for number, event in enumerate(events, 1):
-        few.add(number, event, END)
-        many.add(number, event, END)
-    for _ in range(1000 if soak else 100):
+        valid.add(number, event, END)
+    for _ in range(1000 if soak else 200):
         expression = random.expression()
         expected = [number for number, event in enumerate(events, 1) if evaluate_flat(expression, event) is True]
-        assert few.meet({1: expression}, 0)[1].tolist() == expected, str(expression)
-        assert many.meet({1: expression}, 0)[1].tolist() == expected, str(expression)
+        assert valid.meet({1: expression}, 0)[1].tolist() == expected, str(expression)
+
+
+_ODD: dict[str, Callable[[int], Any]] = {
+    "a number": lambda n: n % 9,
+    "lists": lambda n: [n % 3, n % 9, "x"],
+    "lists of objects": lambda n: [{"b": n % 9}, {"b": [n % 3]}],
+    "large integers": lambda n: 2**60 + n % 9,
+    "intervals": lambda n: tamis.Interval(n % 9, n % 9 + 1),
+    "several kinds": lambda n: [n % 9, f"n{n % 7}", n % 2 == 0, datetime(2026, 1, 1 + n % 9)][n % 4],
+    "values outside the language": lambda n: b"x" if n % 9 else 1,
+    "strings outside of ASCII": lambda n: f"é{n % 9}",
+}
+
+
+@pytest.mark.parametrize("kind", list(_ODD))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = 1", "a.b > 3", "NOT a < 5", "a IS DISTINCT FROM 5", "NOT (a > 3 AND c = 1)", "a IN (1, 'n2', 1152921504606846977)",
+        "a > 1152921504606846976 AND c = 1", "a RLIKE '(?i)É[1-3]' AND c = 0", "a LIKE '_7' OR c = 1", "c = 1",
+    ],
+)  # fmt: skip
+def test_the_work_in_python_does_not_grow_with_the_events(kind: str, text: str) -> None:
+    """Columns decide on all events, whatever their values are."""
+    made: list[int] = []
+    for count in (1000, 3000):
+        events = [{"a": _ODD[kind](n), "c": n % 2} for n in range(count)]
+        valid = _stored(events)
+        expected = _expected(tamis.parse(text), events)
+        assert _met(valid, text) == expected  # Arrays that grow and kernels that are loaded are made now.
+        made.append(_calls(partial(_met, valid, text)))
+    assert abs(made[1] - made[0]) <= 10
+
+
+def _calls(work: Callable[[], object]) -> int:
+    """How many functions are called."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
 
 
 @pytest.mark.parametrize(
@@ -62,33 +113,22 @@ def test_addresses_are_decided_by_columns(text: str) -> None:
     values += [["10.0.0.1", "no"], ["::2", 3]]
     events = [{"a": value, "b": b} for value in values for b in (1, 2)]
     valid = _stored(events)
-    expression = tamis.parse(text)
-    for many in (valid, ValidEvents(few_rows=0, few_strings=0)):
-        if many is not valid:
-            for number, event in enumerate(events, 1):
-                many.add(number, flatten(event), END)
-        assert many.meet({1: expression}, 0)[1].tolist() == _expected(expression, events)
+    assert _met(valid, text) == _expected(tamis.parse(text), events)
 
 
-def test_a_matcher_decides_on_many_rows() -> None:
-    cases = RandomCases(11, attributes=["a", "b"])
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("few_subscriptions", [0, 1000])
+def test_many_subscriptions_meet_events_together(seed: int, few_subscriptions: int) -> None:
+    """A matcher decides for many, columns decide for few."""
+    cases = RandomCases(seed, attributes=["a", "b"])
     events = [cases.event() for _ in range(60)]
-    valid = ValidEvents(few_rows=5)
-    for number, event in enumerate(events, 1):
-        valid.add(number, flatten(event), END)
-    for _ in range(60):
-        expression = cases.expression(2)
-        assert valid.meet({1: expression}, 0)[1].tolist() == _expected(expression, events), str(expression)
-
-
-def test_many_subscriptions_meet_events_together() -> None:
-    cases = RandomCases(5, attributes=["a", "b"])
-    events = [cases.event() for _ in range(60)]
-    valid = _stored(events)
+    if seed % 2:  # All values of an attribute fit into one column of Arrow.
+        events = [{"a": [n % 5] * (n % 3), "b": 2**60 + n % 7} for n in range(60)]
+    valid = _stored(events, [END - (number == 60) for number in range(1, 61)], few_subscriptions=few_subscriptions)
     wanted = {number: cases.expression(2) for number in range(10, 40)}
-    found = valid.meet(wanted, 0)
+    found = valid.meet(wanted, END - 1)
     assert {number: each.tolist() for number, each in found.items()} == {
-        number: _expected(expression, events) for number, expression in wanted.items()
+        number: _expected(expression, events[:-1]) for number, expression in wanted.items()
     }
 
 

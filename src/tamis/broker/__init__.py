@@ -12,9 +12,10 @@ Read in this order:
     alarm               a thread that looks at the clock
     publishing          events of all threads, in one commit     subscribing     changes of subscriptions
     valid_events        stored events that are still valid       event_text      events as JSON text
-    valid_columns       their values, by attribute and kind      strings         the strings of a column
-    string_search       LIKE and RLIKE over many strings         address_search  ip_in over many strings
-    string_automaton    simple patterns of RLIKE as tables
+    valid_columns       their values, by attribute and form      strings         the strings of a column
+    row_search          where an expression is TRUE              number_spans    comparisons of numbers and moments
+    valid_matching      many subscriptions meet valid events     string_search   LIKE and RLIKE over many strings
+    string_automaton    simple patterns of RLIKE as tables       address_search  ip_in over many strings
     valid_file          valid events in a file                   valid_loading   valid events of a file and the tables
     queues              the notes of each subscriber             queue_block     notes in immutable arrays
     opening             from a folder to the state               reading         events and names of notes

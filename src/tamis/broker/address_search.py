@@ -52,6 +52,10 @@ class Addresses(NamedTuple):
         """The addresses of no strings."""
         return cls(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
 
+    def take(self, places: I32s) -> Addresses:
+        """Some of the addresses."""
+        return Addresses(self.family[places], self.high[places], self.low[places])
+
     def followed_by(self, others: Addresses) -> Addresses:
         return Addresses(
             np.concatenate([self.family, others.family]),

@@ -1,13 +1,16 @@
 r"""RLIKE by a deterministic automaton, for simple patterns: one look into a table for each byte, until the string is decided.
 
-    9[0-9]7$, read backwards    7       9       another digit   another byte    a byte outside of ASCII
-                    state 4     5       no      no              no              open
-                    state 5     6       6       6               no              open
-                    state 6     no      yes     no              no              open
+    9[0-9]7$, read backwards    7       9       another digit   another character
+                    state 4     5       no      no              no
+                    state 5     6       6       6               no
+                    state 6     no      yes     no              no
 
 A pattern that ends in `$` and does not begin with `^` is read backwards: most strings are decided after a byte or two. Other
 patterns are read forwards. Python's parser reads the pattern, if it has only what Python and RE2 read alike: characters, classes,
-`.`, repetitions, alternatives, groups, and `^` and `$` at the ends. RE2 decides on other patterns, and on open strings.
+`.`, repetitions, alternatives, groups, `^` and `$` at the ends, and `(?i)` at the beginning. RE2 decides on other patterns.
+
+Patterns are ASCII. So all characters outside of ASCII are one symbol: the first byte of a character stands for it, and the other
+bytes change nothing. With `(?i)`, two of these characters equal k and s. At the first byte of one, RE2 decides on the string.
 
 The positions of a pattern, and what may follow each, are those of Glushkov, "The abstract theory of automata" (1961). A state
 of the table is the set of positions that the next byte may take.
@@ -34,8 +37,13 @@ _MOST_STATES = 100
 """Most states. Making these takes up to three milliseconds."""
 
 _BYTES, _ASCII = 256, 128
-_LEADING, _TRAILING = 128, 129
-"""Symbols beside the bytes of ASCII: the end of the string that is read first, and the one that is read last."""
+_OTHER, _LEADING, _TRAILING = 128, 129, 130
+"""Symbols beside the bytes of ASCII: a character outside of ASCII, the end that is read first, and the other end."""
+_FIRST_BYTES = slice(0xC0, 0x100)
+"""Bytes that begin a character outside of ASCII. The bytes from 0x80 to 0xBF go on with it."""
+_ALIKE_BYTES = [0xC5, 0xE2]
+"""The first bytes of \u017f, which equals s when case is ignored, and of \u212a, which equals k."""
+_IGNORES_CASE = "(?i)"
 _NO, _YES, _OPEN, _FIRST = 0, 1, 2, 4
 """States in which a string is decided, or left to RE2; then the first state that reads on, a power of two."""
 
@@ -46,7 +54,7 @@ _ALIKE = re.compile(
 )
 """Patterns that Python and RE2 read alike, if both take them. RE2 takes {01} and {,1} for characters."""
 
-_ALL = frozenset(range(_ASCII))
+_ALL = frozenset(range(_OTHER + 1))
 _CATEGORIES = {
     "SPACE": frozenset(b"\t\n\f\r "),
     "DIGIT": frozenset(digits.encode()),
@@ -81,8 +89,8 @@ class _Part(NamedTuple):
 class _Positions:
     """The positions of a pattern: the symbols that each takes, and the positions that may follow each."""
 
-    def __init__(self, is_forward: bool) -> None:
-        self._step = 1 if is_forward else -1
+    def __init__(self, is_forward: bool, ignores_case: bool) -> None:
+        self._step, self._ignores_case = 1 if is_forward else -1, ignores_case
         self._parts = 0
         self.symbols: list[frozenset[int]] = []
         self.follow: list[int] = []
@@ -118,7 +126,7 @@ class _Positions:
                 return _Part(any(empty), reduce(or_, first), reduce(or_, last))
             case "MAX_REPEAT" | "MIN_REPEAT":
                 return self._repeated(*value)
-        return self._position(_symbols(name, value))
+        return self._position(_symbols(name, value, self._ignores_case))
 
     def _position(self, symbols: frozenset[int]) -> _Part:
         bit = 1 << len(self.symbols)
@@ -143,25 +151,30 @@ class _Positions:
             self.follow[position] |= first
 
 
-def _symbols(name: str, value: Any) -> frozenset[int]:
-    """The bytes of ASCII that a part of Python's tree takes."""
+def _symbols(name: str, value: Any, ignores_case: bool) -> frozenset[int]:
+    """The bytes of ASCII that a part of Python's tree takes, and whether it takes other characters."""
     match name:
         case "LITERAL":
-            return frozenset((value,))
+            return _in_both_cases((value,)) if ignores_case else frozenset((value,))
         case "NOT_LITERAL":
-            return _ALL - {value}
+            return _ALL - _symbols("LITERAL", value, ignores_case)
         case "ANY":
             return _ALL - {ord("\n")}
         case "RANGE":
-            return frozenset(range(value[0], value[1] + 1))
+            some = range(value[0], value[1] + 1)
+            return _in_both_cases(some) if ignores_case else frozenset(some)
         case "CATEGORY":
             _, *negated, category = str(value).split("_")
             return _ALL - _CATEGORIES[category] if negated else _CATEGORIES[category]
         case "IN":
             is_negated = str(value[0][0]) == "NEGATE"
-            some = frozenset().union(*(_symbols(str(each), of) for each, of in value[is_negated:]))
-            return _ALL - some if is_negated else some
+            parts = frozenset().union(*(_symbols(str(each), of, ignores_case) for each, of in value[is_negated:]))
+            return _ALL - parts if is_negated else parts
     raise _NotReadError
+
+
+def _in_both_cases(letters: Iterable[int]) -> frozenset[int]:
+    return frozenset(ord(each) for letter in letters for each in (chr(letter).lower(), chr(letter).upper()))
 
 
 def _bits(positions: int) -> Iterable[int]:
@@ -173,23 +186,26 @@ def _bits(positions: int) -> Iterable[int]:
 
 def read_automaton(pattern: str) -> Automaton | None:
     """The automaton of a pattern that RE2 takes; None if it is left to RE2."""
+    ignores_case = pattern.startswith(_IGNORES_CASE)
+    pattern = pattern.removeprefix(_IGNORES_CASE)
     if not pattern.isascii() or len(pattern) > _LARGEST or _ALIKE.fullmatch(pattern) is None:
         return None
     try:
         items = _parser.parse(pattern)
-        return _automaton(items, not items or str(items[0][1]) == "AT_BEGINNING" or str(items[-1][1]) != "AT_END")
+        is_forward = not items or str(items[0][1]) == "AT_BEGINNING" or str(items[-1][1]) != "AT_END"
+        return _automaton(items, is_forward, ignores_case)
     except (_NotReadError, re.error, RecursionError):
         return None
 
 
-def _automaton(items: Any, is_forward: bool) -> Automaton:
-    positions = _Positions(is_forward)
+def _automaton(items: Any, is_forward: bool, ignores_case: bool) -> Automaton:
+    positions = _Positions(is_forward, ignores_case)
     whole = positions.sequence(items, leads=True, trails=True)
     takers = [0] * (_TRAILING + 1)
     for position, symbols in enumerate(positions.symbols):
         for symbol in symbols:
             takers[symbol] |= 1 << position
-    groups, group = np.unique(np.array(takers[:_ASCII], object), return_inverse=True)
+    groups, group = np.unique(np.array(takers[: _OTHER + 1], object), return_inverse=True)
     number: dict[int, int] = {0: _NO}
     """By the positions that the next byte may take."""
     waiting: list[int] = []
@@ -215,8 +231,12 @@ def _automaton(items: Any, is_forward: bool) -> Automaton:
     for following in waiting:  # The list grows.
         rows.append([state(following & each) for each in groups.tolist()])
         verdict.append(_YES if following & takers[_TRAILING] & whole.last else _NO)
-    after: U16s = np.full((_FIRST + len(rows), _BYTES), _OPEN * _BYTES, np.uint16)
-    after[_NO], after[_YES], after[_FIRST:, :_ASCII] = _NO, _YES * _BYTES, np.array(rows)[:, group] * _BYTES
+    # A byte that goes on with a character leaves the state as it is.
+    after = np.repeat(np.arange(_FIRST + len(rows), dtype=np.uint16)[:, None] * np.uint16(_BYTES), _BYTES, axis=1)
+    states = np.array(rows)[:, group] * _BYTES
+    after[_FIRST:, :_ASCII], after[_FIRST:, _FIRST_BYTES] = states[:, :_ASCII], states[:, _OTHER:]
+    if ignores_case:
+        after[_FIRST:, _ALIKE_BYTES] = _OPEN * _BYTES
     is_early = not whole.first & ~takers[_LEADING]
     return Automaton(after.ravel(), np.array(verdict, np.uint8), is_forward, is_early)
 

@@ -13,7 +13,9 @@ Python each match takes five microseconds, so this is faster only if fewer than 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +26,7 @@ from tamis.broker.string_automaton import Automaton, decided, read_automaton
 from tamis.encoding.dimensions.regex_literals import needed
 from tamis.kernels.kernel import inlined, kernel
 from tamis.kernels.numbers import U8, Bools, I32s, U8s
-from tamis.language.like import ANY_RUN, LikePattern, LikeShape
+from tamis.language.like import ANY_ONE, ANY_RUN, LikePattern, LikeShape
 
 _LONG = 64
 """Bytes of a pattern from which on RE2 searches: its time does not grow with the length of the pattern."""
@@ -39,18 +41,14 @@ _SAMPLE = 65_536
 _BLOCK = 64
 """Bytes that are looked at together. LLVM makes a few vector instructions of them."""
 
+_WILDCARDS = {ANY_RUN: r"[\s\S]*", ANY_ONE: r"[\s\S]"}
+"""Wildcards as parts of a regular expression."""
 _ANY_RUN, _ANY_ONE, _NOTHING = -1, -2, -3
 """In the place of a byte of a pattern: `%`, `_`, and the end of the pattern."""
 
 
 def like(texts: pa.Array, pattern: LikePattern) -> Bools:
-    """Which strings match a LIKE pattern.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        A pattern with wildcards in the middle is too long for RE2.
-    """
+    """Which strings match a LIKE pattern."""
     match pattern.shape:
         case LikeShape.ANYTHING:
             return np.ones(len(texts), np.bool_)
@@ -62,12 +60,41 @@ def like(texts: pa.Array, pattern: LikePattern) -> Bools:
             return bools(pc.ends_with(texts, pattern.literal))
         case LikeShape.CONTAINS:
             return _contains(texts, pattern.literal)
+    return _like_in_general(texts, pattern)
+
+
+def _like_in_general(texts: pa.Array, pattern: LikePattern) -> Bools:
+    """As `like`, for a pattern with wildcards between texts, or with `_`."""
+    automaton = read_automaton(_regex_of(pattern)) if len(texts) >= _FEW_STRINGS else None
+    if automaton is not None:
+        return decided(automaton, *bytes_of(texts))[0]
+    longest = max((part for part in pattern.parts if isinstance(part, str)), key=len, default="")
+    if len(texts) >= _FEW_STRINGS and longest and not _are_frequent(texts[:_FEW_STRINGS], [longest]):
+        is_found = _contains(texts, longest)
+        is_found[is_found] = _taken(texts.filter(pa.array(is_found)), pattern)
+        return is_found
+    return _taken(texts, pattern)
+
+
+def _taken(texts: pa.Array, pattern: LikePattern) -> Bools:
     tokens = _tokens(pattern)
     if len(tokens) > _LONG:
-        return bools(pc.match_substring_regex(texts, pattern.to_regex()))
+        with suppress(pa.ArrowInvalid):  # It may be too long for RE2.
+            return bools(pc.match_substring_regex(texts, pattern.to_regex()))
     is_found = np.zeros(len(texts), np.bool_)
     _take(*bytes_of(texts), tokens, is_found)
     return is_found
+
+
+def _regex_of(pattern: LikePattern) -> str:
+    """A pattern as a regular expression that an automaton may have. `%` at an end is no part of it."""
+    pieces = [
+        "^",
+        *(re.escape(part) if isinstance(part, str) else _WILDCARDS[part.symbol] for part in pattern.parts),
+        "$",
+    ]
+    any_run = _WILDCARDS[ANY_RUN]
+    return "".join(pieces[2 if pieces[1] == any_run else 0 : -2 if pieces[-2] == any_run else None])
 
 
 def rlike(texts: pa.Array, pattern: str) -> Bools:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,9 +12,10 @@ from tamis.broker.address_search import Addresses, in_networks, read_addresses
 from tamis.broker.limits import USUAL_BROKER_LIMITS
 from tamis.broker.string_search import bools, is_ascii, like, rlike
 from tamis.kernels.numbers import Bools, I32s
+from tamis.language.checks import compile_regex
 from tamis.language.expression import CasePredicate, Predicate
 from tamis.language.like import LikePattern
-from tamis.language.operators import Case, Operator
+from tamis.language.operators import LIKES, NULL_TESTS, Case, Operator
 
 _COMPARISONS = {
     Operator.EQ: pc.equal,
@@ -22,6 +25,10 @@ _COMPARISONS = {
     Operator.GE: pc.greater_equal,
 }
 """Arrow compares the bytes of UTF-8. They have the order of the characters."""
+_FEW = 4096
+"""Strings of which all are searched in a fraction of a millisecond."""
+_IGNORES_CASE, _CODE = re.compile(r"\(\?[a-zA-Z-]*i"), re.compile(r"\\[x0-7]")
+"""What begins a part of a regular expression that ignores case, and a character that is written as its code."""
 
 
 class Strings:
@@ -94,46 +101,62 @@ def _in_case(texts: pa.Array, case: Case) -> pa.Array:
     return pa.array(map(case.change, texts.to_pylist()), pa.string())
 
 
-def satisfying(predicate: Predicate, literals: list[str], strings: Strings) -> Bools | None:
-    """Which strings satisfy a positive predicate, by code; None if this cannot say."""
+def cost(predicate: Predicate, strings: Strings) -> int:
+    """How long deciding a predicate about all strings takes, in steps: 0 is least."""
+    is_one_look_up = predicate.operator in (Operator.EQ, Operator.IN) and not isinstance(predicate, CasePredicate)
+    if is_one_look_up or predicate.operator in NULL_TESTS or len(strings) < _FEW:
+        return 0
+    if predicate.operator not in (Operator.RLIKE, Operator.NOT_RLIKE):
+        return 1
+    return 3 if _needs_own_search(str(predicate.values[0])) else 2
+
+
+def satisfying(predicate: Predicate, literals: list[str], strings: Strings, codes: I32s | None = None) -> Bools:
+    """Which strings satisfy a positive predicate: of all strings by code, or of those with some codes."""
     operator = predicate.operator
     if operator is Operator.IP_IN:
-        return in_networks(strings.addresses(), literals)
+        addresses = strings.addresses()
+        return in_networks(addresses if codes is None else addresses.take(codes), literals)
+    texts = strings.texts()
     if operator is Operator.ILIKE:
-        return _like(strings.cased(Case.LOWER), LikePattern.read(literals[0], predicate.escape, True))
+        texts = strings.cased(Case.LOWER)
+    elif isinstance(predicate, CasePredicate):
+        texts = strings.cased(predicate.case)
+    if codes is not None:
+        texts = texts.take(pa.array(codes))
     if operator is Operator.RLIKE:
-        return _rlike(strings.texts(), literals[0])
-    texts = strings.cased(predicate.case) if isinstance(predicate, CasePredicate) else strings.texts()
-    if operator is Operator.LIKE:
-        return _like(texts, LikePattern.read(literals[0], predicate.escape))
+        return _rlike(texts, literals[0])
+    if operator in LIKES:
+        return like(texts, LikePattern.read(literals[0], predicate.escape, operator is Operator.ILIKE))
     if operator is Operator.IN:
         return bools(pc.is_in(texts, pa.array(literals, pa.string())))
     if operator is Operator.BETWEEN:
         return bools(pc.and_(pc.greater_equal(texts, literals[0]), pc.less_equal(texts, literals[1])))
-    compare = _COMPARISONS.get(operator)
-    return None if compare is None else bools(compare(texts, literals[0]))
+    return bools(_COMPARISONS[operator](texts, literals[0]))
 
 
-def _like(texts: pa.Array, pattern: LikePattern) -> Bools | None:
+def _needs_own_search(pattern: str) -> bool:
+    r"""Whether Arrow's RE2 and ours may find different matches of a pattern outside of ASCII.
+
+    They may know different versions of Unicode. Its classes (\p) differ, and so do the cases of letters outside of ASCII.
+    """
+    if "\\p" in pattern or "\\P" in pattern:
+        return True
+    return _IGNORES_CASE.search(pattern) is not None and (not pattern.isascii() or _CODE.search(pattern) is not None)
+
+
+def _rlike(texts: pa.Array, pattern: str) -> Bools:
+    """Which strings contain a match of a regular expression."""
+    is_ours = np.zeros(len(texts), np.bool_)
+    if _needs_own_search(pattern):
+        is_ours = ~bools(pc.string_is_ascii(texts))
     try:
-        return like(texts, pattern)
-    except pa.ArrowInvalid:
-        return None
-
-
-def _rlike(texts: pa.Array, pattern: str) -> Bools | None:
-    """As `re2`, if Arrow's RE2 agrees with ours. They may know different versions of Unicode: classes and cases differ."""
-    needs_unicode = "(?" in pattern or "\\p" in pattern or "\\P" in pattern
-    if needs_unicode and not is_ascii(texts):
-        return None
-    try:
-        return rlike(texts, pattern)
-    except pa.ArrowInvalid:
-        return None
-
-
-def in_codes(values: I32s, codes: list[int]) -> Bools:
-    """Which values are among some codes."""
-    if len(codes) > 1:
-        return np.isin(values, np.array(codes, np.int32))
-    return np.equal(values, codes[0] if codes else -1)
+        if not is_ours.any():
+            return rlike(texts, pattern)
+        found = np.zeros(len(texts), np.bool_)
+        found[~is_ours] = rlike(texts.filter(pa.array(~is_ours)), pattern)
+    except pa.ArrowInvalid:  # The pattern may be too long for Arrow.
+        is_ours[:], found = True, np.zeros(len(texts), np.bool_)
+    search = compile_regex(pattern).search
+    found[is_ours] = [search(text) is not None for text in texts.filter(pa.array(is_ours)).to_pylist()]
+    return found

@@ -3,8 +3,8 @@
 The name has the last event that the file knows. Rows are those of `ValidEvents`:
 
     sequence, valid_until     by row
-    special                   rows of events that are read from the tables again: columns do not hold all of them
-    <n>.values, <n>.rows      of column n, whose attribute and kind are in the meta data; no rows if all events have a value
+    <n>.values, <n>.rows      of column n, whose attribute and form are in the meta data; no rows if the column is full
+    <n>.rests                 the rests of numbers, if there are any
     <n>.texts                 the strings of column n by code
 """
 
@@ -20,16 +20,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.broker import cache_names
-from tamis.broker.valid_columns import DTYPES, ColumnContents
+from tamis.broker.valid_columns import DTYPES, ColumnContents, Form, is_full
 from tamis.broker.valid_events import Contents
 from tamis.errors import SnapshotError
-from tamis.language.values import Kind
 from tamis.storage import container
 from tamis.storage.tables import COLUMN, to_bytes
 
 KIND = "valid"
 _CONTENT = "valid events"
-_VERSION = 1
+_VERSION = 2
 
 
 class SavedEvents(NamedTuple):
@@ -59,17 +58,17 @@ def write_valid(folder: Path, contents: Contents, event: int) -> str:
     ------
     SnapshotError
     """
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "sequence": contents.sequence, "valid_until": contents.valid_until, "special": contents.special
-    }  # fmt: skip
+    arrays: dict[str, npt.NDArray[Any]] = {"sequence": contents.sequence, "valid_until": contents.valid_until}
     for place, column in enumerate(contents.columns.values()):
-        if len(column.rows) < len(contents.sequence):
+        if not is_full(column.rows, len(contents.sequence)):
             arrays[f"{place}.rows"] = column.rows
+        if column.rests is not None:
+            arrays[f"{place}.rests"] = column.rests
         arrays[f"{place}.values"] = column.values
         if column.texts is not None:
             arrays[f"{place}.texts"] = to_bytes(column.texts)
     name = cache_names.new_name(KIND, (event,))
-    columns = [[attribute, kind.value] for attribute, kind in contents.columns]
+    columns = [[attribute, form.value] for attribute, form in contents.columns]
     container.write(folder / name, arrays, _meta(columns))
     return name
 
@@ -92,14 +91,15 @@ def _read(opened: container.Container) -> Contents:
     sequence = opened.array("sequence")
     columns = {}
     for place, (name, word) in enumerate(opened.meta["columns"]):
-        kind, rows = Kind(word), f"{place}.rows"
-        columns[name, kind] = ColumnContents(
+        form, rows, rests = Form(word), f"{place}.rows", f"{place}.rests"
+        columns[name, form] = ColumnContents(
             opened.array(rows) if rows in opened.names else np.arange(len(sequence)),
             opened.array(f"{place}.values"),
-            _texts(opened.table(f"{place}.texts")) if kind is Kind.STRING else None,
+            opened.array(rests) if rests in opened.names else None,
+            _texts(opened.table(f"{place}.texts")) if form is Form.STRING else None,
         )
-        assert columns[name, kind].values.dtype == DTYPES[kind]
-    return Contents(sequence, opened.array("valid_until"), opened.array("special"), columns)
+        assert columns[name, form].values.dtype == DTYPES[form]
+    return Contents(sequence, opened.array("valid_until"), columns)
 
 
 def _texts(table: pa.Table) -> pa.Array:

@@ -12,8 +12,9 @@ from tamis.language.event import flatten
 def load_valid(tables: Tables, saved: SavedEvents | None, since: int, few_to_know: int) -> ValidEvents:
     """The events that are valid at a moment or later. A damaged file is deleted."""
     if saved is not None:
-        valid = _restored(tables, saved, since, few_to_know)
-        if valid is not None:
+        contents = saved.read()
+        if contents is not None:
+            valid = ValidEvents.restored(contents, few_to_know)
             _catch_up(valid, tables, saved.event, since)
             valid.forget(since)
             return valid
@@ -21,20 +22,6 @@ def load_valid(tables: Tables, saved: SavedEvents | None, since: int, few_to_kno
     valid = ValidEvents(few_to_know=few_to_know)
     _catch_up(valid, tables, 0, since)
     return valid
-
-
-def _restored(tables: Tables, saved: SavedEvents, since: int, few_to_know: int) -> ValidEvents | None:
-    """The events of a file; None if it is damaged."""
-    contents = saved.read()
-    if contents is None:
-        return None
-    special = {}
-    for row in contents.special[contents.valid_until[contents.special] > since].tolist():
-        stored = tables.event(int(contents.sequence[row]))
-        if stored is None:
-            return None
-        special[row] = flatten(read_event(stored.event))
-    return ValidEvents.restored(contents, special, few_to_know)
 
 
 def _catch_up(valid: ValidEvents, tables: Tables, after: int, since: int) -> None:
