@@ -1,6 +1,6 @@
 """What a broker costs: publishing, sharing commits, reading, meeting stored events, opening.
 
-python -m benchmarks.broker [--quick] [--folder FOLDER] [--json FILE]
+python -m benchmarks.broker [--quick] [--folder FOLDER] [--json FILE] [--parts PART ...]
 
 Every figure is a ratio to something plain that is measured beside it, or a rate. `FOLDER` says which disk is measured.
 """
@@ -29,6 +29,7 @@ import tamis
 from benchmarks.broker_meetings import meetings
 from benchmarks.timing import machine, seconds_of, versions
 from tamis.broker.event_text import event_text
+from tamis.broker.moments import moment_of
 from tamis.broker.state import numbers_text
 from tamis.broker.tables import Synchronous
 from tests.broker import faults
@@ -37,6 +38,7 @@ _AT_ONCE = 1000
 """Events of one call of `publish_many`."""
 _THREADS = 16
 _SLOW_SYNC = 0.002
+_LATER = datetime(2999, 1, 1, tzinfo=UTC)
 
 Figures = dict[str, Any]
 
@@ -78,47 +80,79 @@ def filled_broker(folder: Path, number: int, groups: int, synchronous: Synchrono
 
 
 class PlainScript:
-    """What a user writes without a broker: match a batch, and store each event and its list of matches as one row."""
+    """What a user writes without a broker: match a batch, and store each event and its list of matches as one row.
 
-    def __init__(self, path: Path, number: int, groups: int) -> None:
+    A key and an end are columns, too. Keys are unique, so that a second try stores nothing.
+    """
+
+    def __init__(self, path: Path, number: int, groups: int, has_keys: bool) -> None:
         self.matcher: tamis.Matcher[int] = tamis.Matcher()
         self.matcher.add_many(range(1, number + 1), wishes(number, groups))
         self._tables = sqlite3.connect(path, isolation_level=None)
         self._tables.execute("PRAGMA journal_mode = WAL")
         self._tables.execute("PRAGMA synchronous = FULL")
-        self._tables.execute("CREATE TABLE events (number INTEGER PRIMARY KEY, event TEXT, matches TEXT)")
+        unique = "UNIQUE" if has_keys else ""
+        columns = f"number INTEGER PRIMARY KEY, event TEXT, matches TEXT, key TEXT {unique}, valid_until INTEGER"
+        self._tables.execute(f"CREATE TABLE events ({columns})")
 
-    def publish(self, events: Sequence[dict[str, Any]]) -> None:
+    def publish(
+        self, events: Sequence[dict[str, Any]], valid_until: datetime | None, keys: Sequence[str | None] | None
+    ) -> None:
         found = self.matcher.match_batch(list(events))
         names = found["subscription"].to_numpy()
         ends = np.searchsorted(found["event"].to_numpy(), np.arange(len(events) + 1)).tolist()
+        end = None if valid_until is None else moment_of(valid_until)
         rows = (
-            (event_text(event), numbers_text(names[ends[row] : ends[row + 1]].tolist()))
+            (event_text(event), numbers_text(names[ends[row] : ends[row + 1]].tolist()), keys and keys[row], end)
             for row, event in enumerate(events)
         )
         self._tables.execute("BEGIN")
-        self._tables.executemany("INSERT INTO events (event, matches) VALUES (?, ?)", rows)
+        self._tables.executemany(
+            "INSERT OR IGNORE INTO events (event, matches, key, valid_until) VALUES (?, ?, ?, ?)", rows
+        )
         self._tables.execute("COMMIT")
 
 
-def publishing(home: Path, sizes: Sizes, matches: int) -> Figures:
+def publishing(home: Path, sizes: Sizes, matches: int) -> list[Figures]:
     """`publish_many` beside the plain script."""
     groups = max(1, sizes.subscriptions // matches)
-    script = PlainScript(home / f"plain-{matches}.sqlite", sizes.subscriptions, groups)
+    figures: list[Figures] = []
     with filled_broker(home / f"publishing-{matches}", sizes.subscriptions, groups) as broker:
-        taken: dict[str, list[float]] = {"plain": [], "broker": []}
-        for turn in range(sizes.turns + 1):
-            for name, publish in (("plain", script.publish), ("broker", broker.publish_many)):
-                events = offers(2 * turn + (name == "plain"), _AT_ONCE, groups)
-                seconds = seconds_of(lambda publish=publish, events=events: publish(events))  # type: ignore[misc]
-                if turn:
-                    taken[name].append(seconds)
+        # A subscription meets an event, so all valid events are in memory from here on.
+        broker.publish({"nobody": 1}, valid_until=_LATER)
+        broker.subscribe("reader 0", "another wish", "nobody = 2")
+        for options in ((), ("keys",), ("valid_until",), ("keys", "valid_until")):
+            script = PlainScript(
+                home / f"plain-{matches}-{len(figures)}.sqlite", sizes.subscriptions, groups, "keys" in options
+            )
+            figures.append(publishing_with(broker, script, sizes.turns, groups, options))
+            figures[-1]["matches"] = matches
+    return figures
+
+
+def publishing_with(
+    broker: tamis.broker.Broker, script: PlainScript, turns: int, groups: int, options: Sequence[str]
+) -> Figures:
+    """`publish_many` beside the plain script, with some options."""
+    taken: dict[str, list[float]] = {"plain": [], "broker": []}
+    for turn in range(turns + 1):
+        for name in ("plain", "broker"):
+            events = offers(2 * turn + (name == "plain"), _AT_ONCE, groups)
+            keys = [f"{'-'.join(options)}-{turn}-{row}" for row in range(_AT_ONCE)] if "keys" in options else None
+            end = _LATER if "valid_until" in options else None
+
+            def publish(name: str = name, events: Any = events, keys: Any = keys, end: Any = end) -> None:
+                if name == "plain":
+                    script.publish(events, end, keys)
+                else:
+                    broker.publish_many(events, valid_until=end, keys=keys)
+
+            seconds = seconds_of(publish)
+            if turn:
+                taken[name].append(seconds)
     ratios = [ours / plain for ours, plain in zip(taken["broker"], taken["plain"], strict=True)]
-    return {
-        "matches": matches,
-        "milliseconds": {name: 1000 * median(values) for name, values in taken.items()},
-        "ratio": median(ratios),
-    }
+    milliseconds = {name: 1000 * median(values) for name, values in taken.items()}
+    return {"options": list(options), "milliseconds": milliseconds, "ratio": median(ratios)}
 
 
 def sharing(home: Path, sizes: Sizes, synchronous: Synchronous, *, slow: bool = False) -> Figures:
@@ -204,13 +238,13 @@ def reading(home: Path, sizes: Sizes) -> Figures:
 
 def first_meeting(home: Path, sizes: Sizes) -> Figures:
     """Opening a folder with valid events, until the first new subscription has met them."""
-    folder, later = home / "valid", datetime(2999, 1, 1, tzinfo=UTC)
+    folder = home / "valid"
     with tamis.open(folder, synchronous="off") as broker:
         broker.subscribe("ann", "none", "price < 0")
         for turn in range(sizes.stored // _AT_ONCE):
             events = offers(turn, _AT_ONCE, 1000)
             titled = [{**event, "title": f"title {turn} {row}"} for row, event in enumerate(events)]
-            broker.publish_many(titled, valid_until=later)
+            broker.publish_many(titled, valid_until=_LATER)
     names = count()
 
     def meet() -> None:
@@ -265,18 +299,29 @@ def a_home(folder: str | None) -> Iterator[Path]:
         yield Path(home)
 
 
-def measure(quick: bool, folder: str | None) -> Figures:
-    """All figures. Each part is printed as soon as it is measured."""
+PARTS = ("publishing", "sharing", "layouts", "meeting", "first_meeting", "reading")
+
+
+def measure(quick: bool, folder: str | None, parts: Sequence[str] = PARTS) -> Figures:
+    """The figures of some parts. Each part is printed as soon as it is measured."""
     sizes = Sizes(quick)
     figures: Figures = {"benchmark": "broker", "machine": machine(), "versions": versions(), "tamis": tamis.__version__}
     with a_home(folder) as home:
-        _note(figures, "publishing", [publishing(home, sizes, matches) for matches in sizes.matches])
-        slow = [sharing(home, sizes, "full", slow=True)] if faults.available() else []
-        _note(figures, "sharing", [*(sharing(home, sizes, each) for each in get_args(Synchronous)), *slow])
-        _note(figures, "layouts", layouts(home, sizes))
-        _note(figures, "meeting", meetings(sizes.stored, sizes.turns))
-        _note(figures, "first_meeting", first_meeting(home, sizes))
-        _note(figures, "reading", reading(home, sizes))
+        slow = (False, True) if faults.available() else (False,)
+        works: dict[str, Callable[[], Any]] = {
+            "publishing": lambda: [row for matches in sizes.matches for row in publishing(home, sizes, matches)],
+            "sharing": lambda: [
+                sharing(home, sizes, each, slow=is_slow)
+                for is_slow in slow
+                for each in (("full",) if is_slow else get_args(Synchronous))
+            ],
+            "layouts": lambda: layouts(home, sizes),
+            "meeting": lambda: meetings(sizes.stored, sizes.turns),
+            "first_meeting": lambda: first_meeting(home, sizes),
+            "reading": lambda: reading(home, sizes),
+        }
+        for part in parts:
+            _note(figures, part, works[part]())
     figures["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return figures
 
@@ -293,9 +338,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="little data, to try the benchmark")
     parser.add_argument("--folder", help="a folder on the disk to measure")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="the other figures of the file stay")
     given = parser.parse_args()
-    figures = measure(given.quick, given.folder)
+    figures = measure(given.quick, given.folder, given.parts)
     if given.json is not None:
+        if given.json.exists() and len(given.parts) < len(PARTS):
+            before = json.loads(given.json.read_text())
+            figures = {**before, **figures, "peak_bytes": max(before["peak_bytes"], figures["peak_bytes"])}
         given.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 

@@ -9,7 +9,9 @@ from benchmarks.broker import measure
 
 def test_it_measures_everything(tmp_path: Path) -> None:
     figures = measure(True, str(tmp_path))
-    assert [each["matches"] for each in figures["publishing"]] == [1, 100]
+    assert [(each["matches"], len(each["options"])) for each in figures["publishing"]] == [
+        (matches, options) for matches in (1, 100) for options in (0, 1, 1, 2)
+    ]
     assert all(0 < each["commits"] <= 1 for each in figures["sharing"])
     assert len(figures["layouts"]) == 3
     assert all(each["milliseconds"] > 0 for each in figures["meeting"])

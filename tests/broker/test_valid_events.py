@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -74,7 +76,7 @@ _ODD: dict[str, Callable[[int], Any]] = {
 def test_the_work_in_python_does_not_grow_with_the_events(kind: str, text: str) -> None:
     """Columns decide on all events, whatever their values are."""
     made: list[int] = []
-    for count in (1000, 3000):
+    for count in (400, 1200):
         events = [{"a": _ODD[kind](n), "c": n % 2} for n in range(count)]
         valid = _stored(events)
         expected = _expected(tamis.parse(text), events)
@@ -130,6 +132,52 @@ def test_many_subscriptions_meet_events_together(seed: int, few_subscriptions: i
     assert {number: each.tolist() for number, each in found.items()} == {
         number: _expected(expression, events[:-1]) for number, expression in wanted.items()
     }
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_events_that_come_together_are_those_that_come_alone(seed: int) -> None:
+    cases = RandomCases(seed, attributes=["a", "b", "c"])
+    batches: list[list[Any]] = [
+        [{"a": n, "b": f"b{n % 3}", "c": n % 2 == 0} for n in range(20)],
+        [{"a": [1, n / 2, None, "x"][n % 4], "b": [n, [], [n % 3, "é"], None][n % 4]} for n in range(20)],
+        [{"a": [1.5, math.nan, math.inf, -math.inf, 2**53, 1e300][n % 6], "c": ["x", math.nan]} for n in range(20)],
+        [{"a": math.nan, "b": None, "c": []} for n in range(20)],
+        [{"a": [2**60 + n, 10**400, n][seed % 3], "b": n} for n in range(20)],
+        [{"a": n, ["", "b\ud800", "\u00e9"][seed % 3]: n, "b": ["x", "\ud800", "\u00e9"][seed % 3]} for n in range(20)],
+        [{"a": {"b": n % 3}, "a.b": n % 2, "c": b"x"} for n in range(20)],
+        [cases.event() for _ in range(40)],
+        [{}] * 20,
+        [MappingProxyType({"a": n}) for n in range(20)],
+    ]
+    alone, together = ValidEvents(), ValidEvents()
+    events: list[Any] = []
+    np.random.default_rng(seed).shuffle(batches)
+    for batch in batches:
+        first = len(events) + 1
+        numbers = range(first, first + len(batch))
+        together.add_many(numbers, batch, [END] * len(batch))
+        for number, event in zip(numbers, batch, strict=True):
+            alone.add(number, flatten(event), END)
+        events += batch
+    for expression in [cases.expression(2) for _ in range(100)] + list(map(tamis.parse, _ASKED)):
+        expected = _expected(expression, events)
+        assert alone.meet({1: expression}, 0)[1].tolist() == expected, str(expression)
+        assert together.meet({1: expression}, 0)[1].tolist() == expected, str(expression)
+    assert together.refused == alone.refused
+
+
+_ASKED = [
+    "a > 0",
+    "a.b = 1",
+    "b = 'é'",
+    "b IS NULL",
+    "c = TRUE",
+    "a > 1e300",
+    "é > 3",
+    "c = 'x'",
+    "a IS NULL",
+    "NOT b = 1",
+]
 
 
 def test_events_end() -> None:

@@ -16,11 +16,12 @@ Read in this order:
     row_search          where an expression is TRUE              number_spans    comparisons of numbers and moments
     valid_matching      many subscriptions meet valid events     string_search   LIKE and RLIKE over many strings
     string_automaton    simple patterns of RLIKE as tables       address_search  ip_in over many strings
-    valid_file          valid events in a file                   valid_loading   valid events of a file and the tables
+    valid_batch         many events enter them together          valid_file      valid events in a file
     queues              the notes of each subscriber             queue_block     notes in immutable arrays
     opening             from a folder to the state               reading         events and names of notes
     queue_files         blocks of notes in files                 matcher_file    the matcher in a file
     reader_matcher      a matcher for brokers that only read     table_rows      rows of Arrow tables as events
+    valid_loading       valid events of a file and the tables
     cache_names         which files belong to the tables
     housekeeping        work in the background                   compacting      deleting what nobody can read
     retention           how long notes are kept                  dropping        notes that can no longer be read

@@ -91,15 +91,17 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
         """
         table = as_table(events)
         rows = listed(events, "events") if table is None else row_events(table)
-        ends = valid_until if isinstance(valid_until, list | tuple) else [valid_until] * len(rows)
+        if isinstance(valid_until, list | tuple):
+            ends = [read_moment(each, "valid_until") for each in valid_until]
+        else:
+            ends = [read_moment(valid_until, "valid_until")] * len(rows)
         given_keys = plain_keys(keys, len(rows))
         if len(ends) != len(rows) or len(given_keys) != len(rows):
             raise OptionError(
                 f"{len(rows)} events need as many keys and moments, not {len(given_keys)} and {len(ends)}"
             )
-        moments = [read_moment(each, "valid_until") for each in ends]
         limit = None if k is None else plain_limit(k)
-        return self._published(Offer(rows, moments, given_keys, limit, table))
+        return self._published(Offer(rows, ends, given_keys, limit, table))
 
     def _published(self, offer: Offer) -> list[Receipt]:
         return list(map(self._receipt, self._line.publish(offer)))

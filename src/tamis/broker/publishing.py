@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from itertools import chain
 from typing import Any, NamedTuple
@@ -29,6 +29,8 @@ from tamis.language.event import FlatEvent, flatten
 KEY_LIFE = 24 * 60 * 60 * 1_000_000
 """Microseconds for which the key of an event is remembered."""
 _INTERRUPTED = "a call that stored this event with others was interrupted. Hint: publish it again, with the same `key`"
+_KEYS_AT_ONCE = 500
+"""Keys that one statement looks up."""
 _FEW = 64
 """Events that are matched faster one by one than as a batch."""
 
@@ -266,8 +268,8 @@ class _Batch:
         self._keys: dict[str, Published] = {}
         self._names: list[Any] = []
         self._counts: list[int] = []
-        self._valid: list[tuple[int, Any, FlatEvent | None, int]] = []
-        """Numbers of valid events, the events, their normal form if it is known, and their ends."""
+        self._valid: list[tuple[int, Any, int]] = []
+        """Numbers of valid events, the events, and their ends."""
         self.published: list[list[Published]] = []
 
     def add(self, offer: Offer) -> None:
@@ -281,7 +283,7 @@ class _Batch:
         if offer.is_plain and offer.is_current(self._state) and not self._retention.refuses:
             self.published.append([self._take(offer, 0, offer.found[0])])  # type: ignore[index]
             return
-        known = [self._known(key) for key in offer.keys]
+        known = self._known(offer.keys)
         is_again = _repeated(offer.keys)
         idle = [
             first is not None or again or _is_over(until, self._now)
@@ -322,15 +324,22 @@ class _Batch:
             raise error.at(row) from None
         return [next(found) if new else () for new in is_new]
 
-    def _known(self, key: str | None) -> Published | None:
-        """The event that was stored under a key within the last day."""
-        if key is None:
-            return None
-        if key in self._keys:
-            return self._keys[key]
-        tables = self._state.tables
-        row = tables.one("SELECT sequence FROM keys WHERE key = ? AND published > ?", (key, self._now - KEY_LIFE))
-        return None if row is None else stored_receipt(self._state, row[0])
+    def _known(self, keys: Sequence[str | None]) -> list[Published | None]:
+        """The events that were stored under keys within the last day."""
+        asked = [key for key in keys if key is not None and key not in self._keys]
+        if not asked and not self._keys:
+            return [None] * len(keys)
+        stored = {key: stored_receipt(self._state, sequence) for key, sequence in self._stored(asked)}
+        return [None if key is None else self._keys.get(key) or stored.get(key) for key in keys]
+
+    def _stored(self, keys: Sequence[str]) -> Iterator[tuple[str, int]]:
+        """The keys that were stored within the last day, with the numbers of their events."""
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            some = keys[start : start + _KEYS_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            # With the plus, SQLite never goes through all keys of the last day.
+            sql = f"SELECT key, sequence FROM keys WHERE +published > ? AND key IN ({marks})"
+            yield from self._state.tables.rows(sql, (self._now - KEY_LIFE, *some))
 
     def _take(self, offer: Offer, place: int, found: Any) -> Published:
         sequence = self._state.event + len(self._rows) + 1
@@ -340,8 +349,7 @@ class _Batch:
         self._names.append(found)
         self._counts.append(len(found))
         if valid_until is not None and valid_until > self._now:
-            flat = offer.flat[place] if offer.flat else None
-            self._valid.append((sequence, offer.events[place], flat, valid_until))
+            self._valid.append((sequence, offer.events[place], valid_until))
         published = Published(sequence, found)
         if key := offer.keys[place]:
             self._keys[key] = published
@@ -367,8 +375,9 @@ class _Batch:
                 history.put()
             if self._keys:
                 tables.rows("DELETE FROM keys WHERE published <= ?", (self._now - KEY_LIFE,))
-                rows = [(key, self._now, published.sequence) for key, published in self._keys.items()]
-                tables.many("REPLACE INTO keys (key, published, sequence) VALUES (?, ?, ?)", rows)
+                # In their order, a page of the table takes many of them. None is there: it would be known, or was deleted.
+                rows = ((key, self._now, self._keys[key].sequence) for key in sorted(self._keys))
+                tables.many("INSERT INTO keys (key, published, sequence) VALUES (?, ?, ?)", rows)
 
     def tell(self) -> None:
         """Put the notes into the queues."""
@@ -382,8 +391,8 @@ class _Batch:
             names = np.concatenate([np.asarray(each, np.int32) for each in self._names])
         moments = np.full(len(self._rows), self._now)
         self._state.tell_events(self._rows[0][0], self._counts, names, moments)
-        for sequence, event, flat, valid_until in self._valid:
-            self._state.add_valid(sequence, event, flat, valid_until)
+        if self._valid:
+            self._state.add_valid(*zip(*self._valid, strict=True))
 
 
 def stored_receipt(state: State, sequence: int) -> Published:

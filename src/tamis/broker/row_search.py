@@ -37,8 +37,8 @@ from tamis.language.normal import negated_literal
 from tamis.language.operators import NULL_TESTS, POSITIVE, SETS, Operator
 from tamis.language.values import Kind, kind_of
 
-_FEWER = 8
-"""How many times fewer rows than strings must be left so that looking up their strings pays."""
+_FEWER = {1: 16, 2: 4, 3: 1}
+"""By cost: how many times fewer rows than strings must be left so that looking up their strings pays."""
 _TRUE, _FALSE, _UNKNOWN = frozenset({True}), frozenset({False}), frozenset({None})
 _KNOWN = _TRUE | _FALSE
 
@@ -161,6 +161,10 @@ class RowSearch:
                     lowest.mark(is_below & reaches(low, highest.values, highest.rests), found)
         return found
 
+    def _pays(self, cost: int, among: Bools, strings: int) -> bool:
+        """Whether looking up the strings of some rows is faster than deciding on all strings."""
+        return cost > 0 and _FEWER[cost] * int(np.count_nonzero(among)) < strings
+
     def _mark_strings(self, predicate: Predicate, column: Column, among: Bools, found: Bools) -> None:
         literals: list[Any] = list(predicate.values)
         strings = column.strings
@@ -171,11 +175,10 @@ class RowSearch:
                 column.mark(np.equal(column.values, wanted[0]), found)
                 return
             is_chosen[wanted] = True
-        elif cost(predicate, strings) and _FEWER * int(np.count_nonzero(among)) < len(strings):
+        elif self._pays(cost(predicate, strings), among, len(strings)):
             entries = column.entries(among)
-            codes = np.unique(column.values[entries])
-            is_chosen[codes[satisfying(predicate, literals, strings, codes)]] = True
-            found[column.rows[entries[is_chosen[column.values[entries]]]]] = True
+            is_satisfied = satisfying(predicate, literals, strings, column.values[entries])
+            found[column.rows[entries[is_satisfied]]] = True
             return
         else:
             is_chosen = satisfying(predicate, literals, strings)

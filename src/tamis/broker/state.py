@@ -24,7 +24,6 @@ from tamis.broker.valid_loading import load_valid
 from tamis.errors import TamisError
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I32s, I64s
-from tamis.language.event import FlatEvent, flatten
 from tamis.language.reading import to_expression
 from tamis.language.values import INT64_MAX
 from tamis.matcher.engine_store import Contents, EngineStore
@@ -165,10 +164,10 @@ class State:
             self.saved_valid = None
         return self._valid
 
-    def add_valid(self, sequence: int, event: Any, flat: FlatEvent | None, valid_until: int) -> None:
-        """Take in a valid event, if the others are in memory. `flat` is its normal form, if it is known."""
+    def add_valid(self, sequences: Sequence[int], events: Sequence[Any], ends: Sequence[int]) -> None:
+        """Take in valid events, if the others are in memory."""
         if self._valid is not None:
-            self._valid.add(sequence, flatten(event) if flat is None else flat, valid_until)
+            self._valid.add_many(sequences, events, ends)
             self._valid.forget(self.moment)
 
     def valid_is_due(self, *, is_last: bool) -> bool:

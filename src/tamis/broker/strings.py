@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +12,8 @@ import pyarrow.compute as pc
 from tamis.broker.address_search import Addresses, in_networks, read_addresses
 from tamis.broker.limits import USUAL_BROKER_LIMITS
 from tamis.broker.string_search import bools, is_ascii, like, rlike
+from tamis.encoding.dimensions.patterns import regex_matcher
 from tamis.kernels.numbers import Bools, I32s
-from tamis.language.checks import compile_regex
 from tamis.language.expression import CasePredicate, Predicate
 from tamis.language.like import LikePattern
 from tamis.language.operators import LIKES, NULL_TESTS, Case, Operator
@@ -60,6 +61,11 @@ class Strings:
             code = self._codes[text] = len(self._texts) + len(self._later)
             self._later.append(text)
         return code
+
+    def codes_of(self, texts: Sequence[str]) -> list[int]:
+        """As `code`, of many strings."""
+        codes = list(map(self._codes.get, texts))
+        return [self.code(text) if code is None else code for text, code in zip(texts, codes, strict=True)]
 
     def codes(self, texts: list[str]) -> list[int]:
         """All codes of some strings."""
@@ -157,6 +163,6 @@ def _rlike(texts: pa.Array, pattern: str) -> Bools:
         found[~is_ours] = rlike(texts.filter(pa.array(~is_ours)), pattern)
     except pa.ArrowInvalid:  # The pattern may be too long for Arrow.
         is_ours[:], found = True, np.zeros(len(texts), np.bool_)
-    search = compile_regex(pattern).search
-    found[is_ours] = [search(text) is not None for text in texts.filter(pa.array(is_ours)).to_pylist()]
+    matches = regex_matcher([pattern])
+    found[is_ours] = [bool(matches(text)) for text in texts.filter(pa.array(is_ours)).cast(pa.binary()).to_pylist()]
     return found

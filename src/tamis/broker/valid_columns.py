@@ -122,12 +122,26 @@ class Column:
             self._new_rests[len(self._new_rows)] = rest
         self.append(row, nearest)
 
+    def extend(self, rows: npt.ArrayLike, values: Any) -> None:
+        """Add values at once. The numbers among them are no integers that no double may hold."""
+        self._settle()
+        given = np.asarray(rows, np.int64)
+        self._note_repeats(given)
+        self._rows.extend(given)
+        stored = self.strings.codes_of(values) if self.form is Form.STRING else values
+        self._values.extend(np.asarray(stored, self._values.data.dtype))
+        if self._rests is not None:
+            self._rests.grow(len(given), fill=0)
+
+    def _note_repeats(self, rows: I64s) -> None:
+        last = self._rows.view()[max(len(self._rows) - 1, 0) :]
+        self._has_repeats = self._has_repeats or _repeats(np.concatenate([last, rows]))
+
     def _settle(self) -> None:
         if not self._new_rows:
             return
         rows, before = np.array(self._new_rows, np.int64), len(self._rows)
-        last = self._rows.view()[before - 1 :]
-        self._has_repeats = self._has_repeats or _repeats(np.concatenate([last, rows]))
+        self._note_repeats(rows)
         self._rows.extend(rows)
         self._values.extend(np.array(self._new_values, self._values.data.dtype))
         if self._new_rests and self._rests is None:

@@ -13,7 +13,7 @@ Strings are codes. All values have columns, also lists, intervals and integers o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,18 +21,21 @@ import numpy as np
 from tamis.broker.limits import USUAL_BROKER_LIMITS
 from tamis.broker.row_search import RowSearch
 from tamis.broker.strings import Strings
+from tamis.broker.valid_batch import read_batch
 from tamis.broker.valid_columns import ENDS, POINTS, Column, ColumnContents, Columns, Form
 from tamis.broker.valid_matching import matched
 from tamis.encoding.dimensions.keys import INT_EXACT
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import Bools, I64s
-from tamis.language.event import FlatEvent, Value
+from tamis.language.event import FlatEvent, Value, flatten
 from tamis.language.expression import Expression
 from tamis.language.normal import to_nnf
 from tamis.language.values import Interval, kind_of
 
-_FEW_SUBSCRIPTIONS = 16
-"""Subscriptions of one call that columns decide on faster than a matcher."""
+_FEW_EVENTS = 16
+"""Events that enter the columns faster one by one."""
+_FEW_SUBSCRIPTIONS = 100
+"""Subscriptions of one call that columns decide on faster than a matcher: 64 take 156 ms for 500,000 events, by a matcher 419."""
 
 
 class Contents(NamedTuple):
@@ -107,6 +110,20 @@ class ValidEvents:
                     self._add_rare(row, name, value)
                 else:
                     column.append(row, value)
+
+    def add_many(self, sequences: Sequence[int], events: Sequence[Any], ends: Sequence[int]) -> None:
+        """Take in events as they were published, in the order of their numbers."""
+        entries = read_batch(events) if len(events) >= _FEW_EVENTS else None
+        if entries is None:
+            for sequence, event, valid_until in zip(sequences, events, ends, strict=True):
+                self.add(sequence, flatten(event), valid_until)
+            return
+        first = len(self._sequence)
+        self._sequence.extend(sequences)
+        self._valid_until.extend(ends)
+        self.unsaved += len(events)
+        for name, form, rows, values in entries:
+            self._column(name, form).extend(np.array(rows, np.int64) + first, values)
 
     def _add_rare(self, row: int, name: str, value: Value) -> None:
         """Add a value of a new type, an interval, or a large integer."""
