@@ -329,8 +329,8 @@ class _Batch:
         if key in self._keys:
             return self._keys[key]
         tables = self._state.tables
-        row = tables.one("SELECT sequence FROM keys WHERE key = ? AND published > ?", (key, self._now - KEY_LIFE))
-        return None if row is None else stored_receipt(self._state, row[0])
+        sequence = tables.keyed(key, self._now - KEY_LIFE)
+        return None if sequence is None else stored_receipt(self._state, sequence)
 
     def _take(self, offer: Offer, place: int, found: Any) -> Published:
         sequence = self._state.event + len(self._rows) + 1
@@ -367,8 +367,7 @@ class _Batch:
                 history.put()
             if self._keys:
                 tables.rows("DELETE FROM keys WHERE published <= ?", (self._now - KEY_LIFE,))
-                rows = [(key, self._now, published.sequence) for key, published in self._keys.items()]
-                tables.many("REPLACE INTO keys (key, published, sequence) VALUES (?, ?, ?)", rows)
+                tables.put_keys((key, self._now, published.sequence) for key, published in self._keys.items())
 
     def tell(self) -> None:
         """Put the notes into the queues."""
