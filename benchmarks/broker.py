@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from statistics import median
 from typing import Any, get_args
@@ -37,6 +37,8 @@ from tests.broker import faults
 _AT_ONCE = 1000
 """Events of one call of `publish_many`."""
 _THREADS = 16
+_READERS = 50
+"""Subscribers whose reading is measured. No two of them have an event in common."""
 _SLOW_SYNC = 0.002
 _LATER = datetime(2999, 1, 1, tzinfo=UTC)
 
@@ -205,6 +207,31 @@ def rate(publish: Callable[[int], object], number: int, threads: int) -> float:
     return number / (time.perf_counter() - start)
 
 
+def readers(groups: int) -> range:
+    """Subscribers of different groups."""
+    return range(1, min(groups, 1 + _READERS))
+
+
+def scattered(groups: int) -> list[dict[str, Any]]:
+    """Events for subscribers who have nothing in common: 200 for the group of each reader, 2,000 for one group, 2 for all others.
+
+    They come in random order, so that the events of a reader lie far apart.
+    """
+    few, many = np.repeat(np.arange(groups), 2), np.repeat(np.array(readers(groups)), 200)
+    items = np.concatenate([few, many, np.zeros(2000, np.int64)])
+    np.random.default_rng(5).shuffle(items)
+    events = zip(offers(0, len(items), groups), items.tolist(), strict=True)
+    return [
+        {**event, "item": item, "title": f"title {place} of the shop"} for place, (event, item) in enumerate(events)
+    ]
+
+
+def read_next(broker: tamis.broker.Broker, subscriber: str) -> None:
+    """Read the 100 notes after the first 50."""
+    notes = list(islice(broker.notifications(subscriber, 50), 100))
+    assert [note.sequence for note in notes] == list(range(51, 151))
+
+
 def reading(home: Path, sizes: Sizes) -> Figures:
     """The next 100 notes of one of many subscribers, and opening a folder with all of them."""
     folder = home / "reading"
@@ -212,19 +239,16 @@ def reading(home: Path, sizes: Sizes) -> Figures:
     start = time.perf_counter()
     with filled_broker(folder, sizes.subscribers, groups) as broker:
         subscribing = time.perf_counter() - start
-        for turn in range(2 * groups // _AT_ONCE + 2):
-            broker.publish_many(offers(turn, _AT_ONCE, groups))
-        for event in offers(0, 200, 1):
-            broker.publish(event)
+        events = scattered(groups)
+        for first in range(0, len(events), _AT_ONCE):
+            broker.publish_many(events[first : first + _AT_ONCE])
     opening = seconds_of(lambda: tamis.open(folder).close())
     for path in (*folder.glob("matcher-*"), *folder.glob("queue-*")):
         path.unlink()
     building = seconds_of(lambda: tamis.open(folder).close())
     with tamis.open(folder) as broker:
-        taken = []
-        for each in range(0, groups * 50, groups):
-            notes = broker.notifications(f"reader {each}", 0)
-            taken.append(seconds_of(lambda notes=notes: [note for _, note in zip(range(100), notes, strict=False)]))  # type: ignore[misc]
+        names = [f"reader {each}" for each in readers(groups)]
+        taken = [seconds_of(lambda name=name: read_next(broker, name)) for name in names]  # type: ignore[misc]
         total = broker.stats()["notes"]
     return {
         "subscribers": sizes.subscribers,

@@ -1,4 +1,16 @@
-"""A broker as plain Python: what section "Meaning" of docs/pubsub.md says, and nothing that makes it fast or durable."""
+"""A broker as plain Python: what docs/pubsub.md says, and nothing that makes it fast or durable.
+
+    section of the page      here
+    Subscriptions            subscribe, unsubscribe, pause, resume, remove_subscriber, changed
+    Validity                 Wish.is_active, pass_time, meet, tell
+    Notes                    Told, queues, cursors
+    Publishing               publish: `key`, `k`
+    Earlier events           Stored.earlier, retained
+    On a cluster             deliver
+    Retention                hidden, is_full, retain, may_be_deleted
+
+Times are seconds.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +48,8 @@ class Stored:
     valid_until: int | None
     earlier: Sequence[FlatEvent]
     """Its history: the events that were retained when it was published."""
+    told: int = 0
+    """How many subscriptions were told when it was published."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +74,15 @@ class Model:
     first: dict[str, int] = field(default_factory=dict)
     """By subscriber: the number of the first note that can be read."""
     cursors: dict[str, int] = field(default_factory=dict)
+    numbers: dict[Name, int] = field(default_factory=dict)
+    """By subscription, also if it was removed: its number, in the order in which they first came."""
+    changes: int = 0
+    changed: dict[Name, int] = field(default_factory=dict)
+    """By subscription, also if it was removed: the number of its last change."""
+    texts: dict[Name, str] = field(default_factory=dict)
+    """The same: its last expression."""
+    batches: dict[str, int] = field(default_factory=dict)
+    """By source: the last batch that was delivered."""
     pairs: set[tuple[Name, int]] = field(default_factory=set)
     """What was told: a subscription and the number of an event."""
     keys: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -95,8 +118,9 @@ class Model:
         starts = {wish.valid_from for wish in self.wishes.values() if not wish.has_begun}
         for moment in sorted(start for start in starts if start is not None and start <= now):
             begin = [name for name, wish in self.wishes.items() if not wish.has_begun and wish.valid_from == moment]
-            for name in begin:
+            for name in sorted(begin, key=lambda name: self.numbers.get(name, 0)):
                 self.wishes[name] = replace(self.wishes[name], has_begun=True)
+                self.change(name)
             self.meet(begin, moment)
         self.now = now
 
@@ -124,14 +148,47 @@ class Model:
         return fresh
 
     def subscribe(self, subscriber: str, name: str, given: dict[str, Any]) -> None:
+        self._wish(subscriber, name, given)
+        self.meet([(subscriber, name)], self.now)
+
+    def subscribe_many(self, rows: list[tuple[str, str, str]]) -> None:
+        for subscriber, name, expression in rows:
+            self._wish(subscriber, name, {"expression": expression})
+        self.meet([(subscriber, name) for subscriber, name, _ in rows], self.now)
+
+    def _wish(self, subscriber: str, name: str, given: dict[str, Any]) -> None:
         old = self.wishes.get((subscriber, name), Wish("", 1.0, None, None, False, True))
         wish = replace(old, **given)
         wish = replace(wish, has_begun=wish.valid_from is None or wish.valid_from <= self.now)
         self.wishes[subscriber, name] = wish
         self.subscribers.add(subscriber)
-        self.meet([(subscriber, name)], self.now)
+        self.numbers.setdefault((subscriber, name), len(self.numbers) + 1)
+        self.texts[subscriber, name] = wish.expression
+        self.change((subscriber, name))
+
+    def change(self, name: Name) -> None:
+        """Changes count up. Only the last one of a subscription is kept."""
+        self.changes += 1
+        self.changed[name] = self.changes
+
+    def unsubscribe(self, name: Name) -> None:
+        del self.wishes[name]
+        self.change(name)
+
+    def pause(self, name: Name) -> None:
+        if not self.wishes[name].paused:
+            self.wishes[name] = replace(self.wishes[name], paused=True)
+            self.change(name)
+
+    def resume(self, name: Name) -> None:
+        if self.wishes[name].paused:
+            self.wishes[name] = replace(self.wishes[name], paused=False)
+            self.change(name)
+            self.meet([name], self.now)
 
     def remove_subscriber(self, subscriber: str) -> None:
+        for name in sorted(name for name in self.wishes if name[0] == subscriber):
+            self.change(name)
         self.wishes = {name: wish for name, wish in self.wishes.items() if name[0] != subscriber}
         self.subscribers.remove(subscriber)
         self.cursors[subscriber] = len(self.queues.get(subscriber, []))
@@ -150,14 +207,42 @@ class Model:
             wanted = wanted if k is None else wanted[:k]
         if any(self.is_full(subscriber) for subscriber, _ in wanted):
             raise FullError
-        self.events.append(stored)
-        if self.retained is not None:
-            self.retained.before(event)
-            self.retained.add(event)
+        self._store(replace(stored, told=len(wanted)))
         if key is not None:
             self.keys[key] = len(self.events), self.now
         self.tell(len(self.events), wanted, self.now)
         return len(self.events)
+
+    def _store(self, stored: Stored) -> None:
+        self.events.append(stored)
+        if self.retained is not None:
+            self.retained.before(stored.event)
+            self.retained.add(stored.event)
+
+    def has_ties(self) -> bool:
+        """Whether active subscriptions have equal weights. Nothing says which of these `k` leaves out."""
+        weights = [wish.weight for wish in self.wishes.values() if wish.is_active(self.now)]
+        return len(set(weights)) < len(weights)
+
+    def deliver(self, matched: list[tuple[dict[str, Any], list[Name]]], source: str, batch: int) -> bool:
+        """Events that were matched elsewhere. Who was removed or paused meanwhile, or begins later, is not told."""
+        if batch <= self.batches.get(source, -1):
+            return False
+        for event, names in matched:
+            told = [name for name in names if name in self.wishes]
+            told = [name for name in told if self.wishes[name].has_begun and not self.wishes[name].paused]
+            if any(self.is_full(subscriber) for subscriber, _ in told):
+                raise FullError
+            self._store(replace(self.coming(event), told=len(told)))
+            self.tell(len(self.events), told, self.now)
+        self.batches[source] = batch
+        return True
+
+    def figures(self, subscriber: str) -> tuple[int, int, int, int]:
+        """The cursor, the first note that can be read, the last note, and how many wait."""
+        cursor, last = self.cursors.get(subscriber, 0), len(self.queues.get(subscriber, []))
+        hidden = self.hidden(subscriber)
+        return cursor, hidden + 1, last, last - max(cursor, hidden)
 
     def is_full(self, subscriber: str) -> bool:
         done = max(self.cursors.get(subscriber, 0), self.hidden(subscriber))

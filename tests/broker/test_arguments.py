@@ -206,8 +206,5 @@ def test_tables_that_lack_something_are_damaged(tmp_path: Path, change: str) -> 
     tables = sqlite3.connect(tmp_path / "shop" / "broker.sqlite")
     tables.execute(change)
     tables.close()
-    with (
-        open(tmp_path / "shop") as broker,
-        pytest.raises(BrokerError, match=r"no such (table|column).*Hint: the file is damaged"),
-    ):
-        broker.publish({"price": 1}, key="a")
+    with pytest.raises(BrokerError, match=r"no such (table|column).*Hint: the file is damaged"):
+        open(tmp_path / "shop")

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import tamis
-from tamis.broker.tables import STEPS, VERSION, Tables
+from tamis.broker.schema import CHECKED, STEPS, VERSION
+from tamis.broker.tables import Tables
 from tamis.errors import BrokerError, LockedError
 from tests.broker.model import Model
 from tests.broker.script import QUIET, SCRIPT, Opening, at_time, expected, shown
@@ -209,8 +210,12 @@ def test_older_tables_are_brought_up_to_date(folder: Path) -> None:
 
 
 def test_tables_of_the_first_version(folder: Path) -> None:
-    """They have no table for a history."""
+    """They have no checksums and no table for a history."""
     connection = sqlite3.connect(folder / TABLES)
+    for table in ("events", "history"):
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN event_checksum")
+    for table in CHECKED:
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
     connection.executescript("DROP TABLE history; PRAGMA user_version = 1;")
     connection.close()
     assert look(folder) == expected(model())

@@ -20,9 +20,13 @@ Read in this order:
     queues              the notes of each subscriber             queue_block     notes in immutable arrays
     opening             from a folder to the state               reading         events and names of notes
     queue_files         blocks of notes in files                 matcher_file    the matcher in a file
+    matcher_files       which matcher in a file is the newest
     reader_matcher      a matcher for brokers that only read     table_rows      rows of Arrow tables as events
     valid_loading       valid events of a file and the tables
     cache_names         which files belong to the tables
+    schema              the tables' columns, and their versions
+    checksums           checksums of rows                        checking        whether the tables are whole
+    log_check           whether SQLite's log is whole
     housekeeping        work in the background                   compacting      deleting what nobody can read
     retention           how long notes are kept                  dropping        notes that can no longer be read
     limits              sizes that tests make small              moments         times, and the clock

@@ -8,6 +8,7 @@ from typing import Any
 
 from tamis.broker.answers import Matches, Note, Receipt
 from tamis.broker.arguments import listed, plain_key, plain_keys, plain_number
+from tamis.broker.checksums import damaged_row
 from tamis.broker.delivery_calls import DeliveryCalls
 from tamis.broker.event_text import read_event
 from tamis.broker.history_table import history_of_stored
@@ -150,8 +151,10 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
                 row = self._subscribing.subscriber(subscriber)
                 hidden = self._retention.last_hidden(row, self._state)
                 after = hidden if after is None else after
-                if max(hidden, missing) > after:
-                    raise RetentionError(subscriber, after, max(hidden, missing) + 1)
+                if hidden > after:
+                    raise RetentionError(subscriber, after, hidden + 1)
+                if missing:  # No retention has dropped it.
+                    raise damaged_row(missing)
                 queued = self._state.queues.read(row.number, after, self._limits.notes_at_once)
                 if not queued:
                     if not follow:
@@ -166,7 +169,7 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
                 if self._is_closed or self._state.removals != removals:
                     break  # The next look says what has happened.
             else:
-                missing = queued[len(notes)].sequence if len(notes) < len(queued) else 0
+                missing = queued[len(notes)].event if len(notes) < len(queued) else 0
 
     def _notes(self, queued: Sequence[QueuedNote], moment: int) -> list[Note]:
         """Notes up to the first one whose event has left the tables. None if the broker was closed meanwhile."""
@@ -229,9 +232,7 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
         """
         number = plain_number(event_sequence, "event_sequence")
         with self._looking():
-            row, stored = self._subscribing.find(subscriber, name), self._tables.event(number)
-            if stored is None:
-                raise UnknownIdError(event_sequence, "event")
+            row, stored = self._subscribing.find(subscriber, name), self._state.stored_event(number)
             expression = to_expression(row.expression)
             earlier = history_of_stored(self._tables, number) if expression.needs_history() else []
             if earlier is None:

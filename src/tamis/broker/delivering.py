@@ -74,8 +74,7 @@ class Delivering:
 
     def last_batch(self, source: str) -> int | None:
         """The last batch of a stream that was delivered; None if there is none."""
-        row = self._state.tables.one("SELECT batch FROM batches WHERE source = ?", (source,))
-        return None if row is None else int(row[0])
+        return self._state.tables.last_batch(source)
 
     def put(self, deliveries: Sequence[Delivery], source: str, batch: int) -> bool:
         """Store and tell a batch. Returns False if that has happened before.
@@ -107,7 +106,7 @@ class Delivering:
         with state.changing():
             with state.tables.transaction():
                 state.tables.put_events(rows)
-                state.tables.rows("REPLACE INTO batches (source, batch) VALUES (?, ?)", (source, batch))
+                state.tables.put_batch(source, batch)
                 if state.history is not None:
                     state.history.put()
             if state.history is not None:

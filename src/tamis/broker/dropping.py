@@ -65,7 +65,7 @@ def drop(state: State, retention: Retention, many: I64s, old: I64s, numbers: ran
     hidden = np.maximum(dropped, np.maximum(beyond, old[number]))
     is_more = hidden > dropped
     changes = zip(hidden[is_more].tolist(), number[is_more].tolist(), strict=True)
-    state.tables.many("UPDATE subscribers SET dropped = ? WHERE number = ?", changes)
+    state.tables.change_subscribers("dropped", "?1", changes)
     found = np.zeros(len(numbers), np.int64)
     found[number - numbers.start] = hidden
     return found

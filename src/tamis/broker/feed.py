@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.broker.checking import ensure_sound
 from tamis.broker.folder import TABLES, Folder
 from tamis.broker.limits import USUAL_BROKER_LIMITS
 from tamis.broker.tables import Tables
@@ -49,7 +50,9 @@ class ChangeFeed:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._tables = Tables(str(Folder(path, read_only=True) / TABLES), read_only=True)
+        folder = Folder(path, read_only=True)
+        self._tables = Tables(str(folder / TABLES), read_only=True)
+        ensure_sound(self._tables, folder, "full")
 
     def last(self) -> int:
         """The number of the last change; 0 if there is none."""

@@ -1,7 +1,7 @@
 """The folder of a broker: its files, and the lock of the one that writes.
 
 broker.sqlite (-wal, -shm)    the tables, with all truth
-lock                          held by the writer
+lock                          held by the writer; says which process that is, and how it left the tables: see `checking`
 matcher-<change>-<moment>     the matcher as a snapshot, with all changes up to this number and moment: a cache
 queue-<span>                  blocks of notes: a cache
 valid-<event>                 the valid events in columns, up to this event: a cache
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from tamis.errors import BrokerError, LockedError
 from tamis.storage.replacing import flush_folder
@@ -36,8 +37,12 @@ class Folder:
             raise BrokerError(f"{self.path} is a file. Hint: a broker needs a folder of its own")
         if read_only and not (self.path / TABLES).exists():
             raise BrokerError(f"{self.path} has no broker. Hint: open it once without read_only")
-        self._lock: BinaryIO | None = None
-        if not read_only:
+        self._lock: FileIO | None = None
+        self.mark = ""
+        """What the last writer noted of the tables; see `checking`."""
+        if read_only:
+            self.mark = self._read_mark()
+        else:
             try:
                 make_folder(self.path)
             except OSError as error:
@@ -61,7 +66,7 @@ class Folder:
 
     def _take_lock(self) -> None:
         try:
-            stream = open(self.path / LOCK, "a+b")  # noqa: SIM115 - held until the broker is closed
+            stream = open(self.path / LOCK, "a+b", buffering=0)  # noqa: SIM115 - held until the broker is closed
         except OSError as error:
             raise BrokerError(
                 f"{self.path} cannot be written: {error.strerror}. Hint: open it with read_only=True"
@@ -73,21 +78,42 @@ class Folder:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             stream.seek(0)
-            holder = stream.read().decode(errors="replace").strip()
+            holder = stream.read().decode(errors="replace").partition("\n")[0].strip()
             stream.close()
             who = f"process {holder}" if holder else "another process"
             raise LockedError(
                 f"{who} writes to {self.path}. Hint: close that broker, or open this one with read_only=True"
             ) from None
-        stream.seek(0)
-        stream.truncate()
-        stream.write(str(os.getpid()).encode())
-        stream.flush()
         self._lock = stream
+        self.mark = self._read_mark()
+        self.note("")
 
-    def close(self) -> None:
-        """Give the lock back."""
+    @property
+    def is_writer(self) -> bool:
+        return self._lock is not None
+
+    def _read_mark(self) -> str:
+        with suppress(OSError, UnicodeDecodeError):
+            return (self.path / LOCK).read_text().partition("\n")[2].strip()
+        return ""
+
+    def note(self, mark: str) -> None:
+        """Write into the lock which process writes, and a mark for the next one.
+
+        If the disk is full, there is no mark, and the next process checks the tables.
+        """
+        assert self._lock is not None
+        with suppress(OSError):
+            self._lock.seek(0)
+            self._lock.truncate()
+            self._lock.write(f"{os.getpid()}\n{mark}\n".encode())
+            os.fsync(self._lock.fileno())
+
+    def close(self, mark: str | None = None) -> None:
+        """Give the lock back. `mark` is for the next process; None leaves the mark that is there."""
         if self._lock is not None:
+            if mark is not None:
+                self.note(mark)
             self._lock.close()
             self._lock = None
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.broker.checksums import DAMAGED, checked
 from tamis.broker.event_text import read_event
 from tamis.broker.tables import Tables
 from tamis.earlier.history import History, history_of, options_of
@@ -33,7 +34,6 @@ from tamis.kernels.numbers import I64s
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.values import Kind
 
-_DAMAGED = " Hint: the tables are damaged. Restore a backup of the folder"
 OPTIONS, TIME_KIND = "history", "history_time_kind"
 """Settings: the options as JSON, and the kind of times."""
 _WITHOUT_KEY = ""
@@ -56,7 +56,7 @@ def known_event(text: str | None) -> FlatEvent:
     BrokerError
     """
     if text is None:
-        raise BrokerError(f"an event that the history needs is not in the tables.{_DAMAGED}")
+        raise BrokerError(f"an event that the history needs is not in the tables.{DAMAGED}")
     return {name: values for name, values in flatten(read_event(text)).items() if values}
 
 
@@ -132,7 +132,9 @@ class HistoryTable:
 
     def put_rows(self, rows: Iterable[HistoryRow]) -> None:
         """Store rows. The caller has begun a transaction."""
-        self._tables.many("INSERT INTO history (sequence, kind, key, time, newest) VALUES (?, ?, ?, ?, ?)", rows)
+        # SQL makes the checksum: SQLite has no booleans, so that a key may come back as a number.
+        columns, marks = ", ".join(HistoryRow._fields), "?1, ?2, ?3, ?4, ?5"
+        self._tables.many(f"INSERT INTO history ({columns}, checksum) VALUES ({marks}, checksum({marks}))", rows)
 
     def put_time_kind(self, kind: Kind | None) -> None:
         """Store the kind of times, if it was not known. The caller has begun a transaction."""
@@ -144,11 +146,11 @@ class HistoryTable:
 
     def stored(self, sequences: Sequence[int]) -> list[HistoryRow]:
         """The rows of stored events."""
-        sql = "SELECT sequence, kind, key, time, newest FROM history WHERE sequence = ?"
+        sql = "SELECT sequence, kind, key, time, newest, checksum FROM history WHERE sequence = ?"
         found = [self._tables.one(sql, (sequence,)) for sequence in sequences]
         if None in found:
-            raise BrokerError(f"event {sequences[found.index(None)]} has no row in the table `history`.{_DAMAGED}")
-        return [HistoryRow(*row) for row in found]
+            raise BrokerError(f"event {sequences[found.index(None)]} has no row in the table `history`.{DAMAGED}")
+        return [HistoryRow(*checked(row)) for row in found]
 
     def before(self, row: HistoryRow) -> list[FlatEvent]:
         """The history of a stored event, in order of arrival."""
@@ -221,7 +223,10 @@ class HistoryTable:
 
     def move(self, sequences: Sequence[int]) -> None:
         """Keep the texts of events that are about to leave `events`. The caller has begun a transaction."""
-        sql = "UPDATE history SET event = (SELECT event FROM events WHERE events.sequence = ?1) WHERE sequence = ?1"
+        sql = (
+            "UPDATE history SET (event, event_checksum) = "
+            "(SELECT event, event_checksum FROM events WHERE events.sequence = ?1) WHERE sequence = ?1"
+        )
         self._tables.many(sql, ((sequence,) for sequence in sequences))
 
     def prune(self, *, at_once: bool) -> None:

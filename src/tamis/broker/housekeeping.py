@@ -11,9 +11,10 @@ import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from tamis.broker import cache_names, matcher_file, queue_files, valid_file
+from tamis.broker import cache_names, queue_files, valid_file
 from tamis.broker.limits import BrokerLimits
-from tamis.broker.matcher_file import Stamp
+from tamis.broker.matcher_file import Stamp, write_matcher
+from tamis.broker.matcher_files import MatcherFiles
 from tamis.broker.queue_block import merged
 from tamis.broker.state import State
 from tamis.errors import BrokerError, SnapshotError
@@ -34,8 +35,8 @@ class Housekeeping:
         self._folder = folder
         self._lock = lock
         self._limits = limits
-        self._saved = saved
-        """The last change that is in the saved matcher."""
+        if folder is not None:
+            state.matcher_files = MatcherFiles(state.tables, folder, limits, saved)
         self._swept = state.event
         """The last event when old events were deleted."""
         self._written = {} if folder is None else queue_files.spans(cache_names.found_in(folder, queue_files.KIND))
@@ -45,13 +46,24 @@ class Housekeeping:
         """Held by the thread that works."""
         self._settled = -1
         """How many blocks the queues had made when nothing was to do for them."""
-        self.problem: str | None = None
+        self._problem: str | None = None
         """Why the last file could not be written."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the last file could not be written; None if all is well."""
+        files = self._state.matcher_files
+        return self._problem or (None if files is None else files.problem)
 
     def begin(self, sweep: Sweep) -> None:
         """Start the thread if something is due. The caller holds the lock."""
-        if self._thread is None and self._due(self._limits.changes_behind, sweep) is not None:
+        if self._thread is None and self._due(self._often, sweep) is not None:
             self._thread = begin_named_thread(lambda: self._labour(sweep), "tamis-broker")
+
+    @property
+    def _often(self) -> int:
+        """Changes after which the matcher is saved in the background: early, so that calls seldom save it themselves."""
+        return max(1, self._limits.changes_behind // 2)
 
     def finish(self, sweep: Sweep | None = None) -> None:
         """Wait for the thread, and do all that is left. `sweep` is done in any case."""
@@ -67,13 +79,13 @@ class Housekeeping:
     def _labour(self, sweep: Sweep) -> None:
         try:
             with self._at_work:
-                self._do_all(self._limits.changes_behind, sweep)
+                self._do_all(self._often, sweep)
         finally:
             self._thread = None
 
     def _do_all(self, changes: int, sweep: Sweep | None) -> None:
-        self.problem = None
-        while self.problem is None:
+        self._problem = None
+        while self._problem is None:
             with self._lock:
                 job = self._due(changes, sweep)
             if job is None:
@@ -82,7 +94,7 @@ class Housekeeping:
             try:
                 job()
             except (SnapshotError, BrokerError) as error:
-                self.problem = str(error)
+                self._problem = str(error)
 
     def _due(self, changes: int, sweep: Sweep | None) -> Job | None:
         """The next thing to do."""
@@ -94,9 +106,10 @@ class Housekeeping:
             if self._folder is not None and any(block.span not in self._written for block in self._state.queues.blocks):
                 return self._write_block
             self._settled = self._state.queues.made
-        if self._folder is None:
+        files = self._state.matcher_files
+        if self._folder is None or files is None:
             return None
-        if self._state.change - self._saved >= changes:
+        if self._state.change - files.saved >= changes:
             return self._save_matcher
         if self._state.valid_is_due(is_last=sweep is None):
             return self._save_valid
@@ -134,18 +147,20 @@ class Housekeeping:
         """Let the tables know a new file, and delete all others of its kind but some. The caller holds the lock."""
         assert self._folder is not None
         gone = [each for each in cache_names.found_in(self._folder, kind) if each not in kept]
-        self._state.tables.put_cache(name, gone)
+        with self._state.tables.transaction():
+            self._state.tables.put_cache(name, gone)
         cache_names.remove(self._folder, kind, kept)
 
     def _save_matcher(self) -> None:
+        files = self._state.matcher_files
         assert self._folder is not None
+        assert files is not None
         with self._lock:
             stamp = Stamp(self._state.change, self._state.moment)
             contents = self._state.matcher_contents()
-        name = matcher_file.write_matcher(self._folder, contents, stamp)
+        name = write_matcher(self._folder, contents, stamp)
         with self._lock:
-            self._put_cache(name, matcher_file.KIND, [name])
-            self._saved = stamp.change
+            files.take(name, stamp.change)
 
     def _save_valid(self) -> None:
         assert self._folder is not None

@@ -13,7 +13,7 @@ class BrokerLimits(NamedTuple):
     blocks_to_merge: int = 8
     """Blocks of one size that become one."""
     changes_behind: int = 20_000
-    """Changes of subscriptions after which the matcher is saved again."""
+    """Changes of subscriptions that the saved matcher may lack. It is saved in the background after half as many."""
     changes_to_save: int = 1_000
     """Changes after which the matcher is saved when the broker is closed."""
     valid_behind: int = 20_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from itertools import chain
 from typing import Any, NamedTuple
@@ -29,8 +29,6 @@ from tamis.language.event import FlatEvent, flatten
 KEY_LIFE = 24 * 60 * 60 * 1_000_000
 """Microseconds for which the key of an event is remembered."""
 _INTERRUPTED = "a call that stored this event with others was interrupted. Hint: publish it again, with the same `key`"
-_KEYS_AT_ONCE = 500
-"""Keys that one statement looks up."""
 _FEW = 64
 """Events that are matched faster one by one than as a batch."""
 
@@ -329,17 +327,9 @@ class _Batch:
         asked = [key for key in keys if key is not None and key not in self._keys]
         if not asked and not self._keys:
             return [None] * len(keys)
-        stored = {key: stored_receipt(self._state, sequence) for key, sequence in self._stored(asked)}
+        found = self._state.tables.keyed(asked, self._now - KEY_LIFE)
+        stored = {key: stored_receipt(self._state, sequence) for key, sequence in found}
         return [None if key is None else self._keys.get(key) or stored.get(key) for key in keys]
-
-    def _stored(self, keys: Sequence[str]) -> Iterator[tuple[str, int]]:
-        """The keys that were stored within the last day, with the numbers of their events."""
-        for start in range(0, len(keys), _KEYS_AT_ONCE):
-            some = keys[start : start + _KEYS_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            # With the plus, SQLite never goes through all keys of the last day.
-            sql = f"SELECT key, sequence FROM keys WHERE +published > ? AND key IN ({marks})"
-            yield from self._state.tables.rows(sql, (self._now - KEY_LIFE, *some))
 
     def _take(self, offer: Offer, place: int, found: Any) -> Published:
         sequence = self._state.event + len(self._rows) + 1
@@ -375,9 +365,8 @@ class _Batch:
                 history.put()
             if self._keys:
                 tables.rows("DELETE FROM keys WHERE published <= ?", (self._now - KEY_LIFE,))
-                # In their order, a page of the table takes many of them. None is there: it would be known, or was deleted.
-                rows = ((key, self._now, self._keys[key].sequence) for key in sorted(self._keys))
-                tables.many("INSERT INTO keys (key, published, sequence) VALUES (?, ?, ?)", rows)
+                # In their order, a page of the table takes many of them.
+                tables.put_keys((key, self._now, self._keys[key].sequence) for key in sorted(self._keys))
 
     def tell(self) -> None:
         """Put the notes into the queues."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.broker.answers import Change, Note, StandingSubscription
+from tamis.broker.checksums import checked
 from tamis.broker.event_text import read_event
 from tamis.broker.history_table import history_of_stored
 from tamis.broker.moments import as_datetime
@@ -86,13 +87,13 @@ class Reading:
         """
         joined = expression.needs_history()
         constant = necessary(expression) if joined else expression
-        sql = "SELECT sequence, event FROM events WHERE sequence > ? ORDER BY sequence LIMIT 1000"
+        sql = "SELECT sequence, event, event_checksum FROM events WHERE sequence > ? ORDER BY sequence LIMIT 1000"
         while True:
             with self._lock:
                 rows = list(self.tables.rows(sql, (after,)))
             if not rows:
                 return
-            for sequence, text in rows:
+            for sequence, text in map(checked, rows):
                 event = read_event(text)
                 flat = flatten(event)
                 if evaluate_flat(constant, flat) is True:

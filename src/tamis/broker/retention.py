@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from tamis.broker.checksums import checked
 from tamis.broker.queue_block import Block, without
 from tamis.broker.state import State, last_deleted
 from tamis.broker.tables import MeetingRow, SubscriberRow, Tables, read_numbers
@@ -24,6 +25,7 @@ from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.language.values import INT64_MAX
 
 WhenFull = Literal["drop oldest", "refuse publish"]
+_EVENTS = "SELECT sequence, published, valid_until, matches, checksum FROM events"
 _WAYS: tuple[WhenFull, ...] = ("drop oldest", "refuse publish")
 
 
@@ -117,8 +119,8 @@ def delete_old(state: State, max_age: int, most: int) -> int:
     # Events lie in the order in which they were published. So the search ends at the first one that is young enough.
     sql = "SELECT sequence FROM events WHERE published >= ? ORDER BY sequence LIMIT 1"
     (young,) = state.tables.one(sql, (cutoff,)) or (INT64_MAX,)
-    sql = "SELECT sequence, matches FROM events WHERE sequence < ? AND coalesce(valid_until, 0) < ? ORDER BY sequence LIMIT ?"
-    rows = list(state.tables.rows(sql, (young, cutoff, most)))
+    sql = f"{_EVENTS} WHERE sequence < ? AND coalesce(valid_until, 0) < ? ORDER BY sequence LIMIT ?"
+    rows = _matches(state.tables.rows(sql, (young, cutoff, most)))
     if rows:
         with state.tables.transaction():
             gone = _delete(state, rows)
@@ -130,12 +132,17 @@ def delete_old(state: State, max_age: int, most: int) -> int:
 def delete_unreadable(state: State, events: Sequence[int], moment: int) -> list[int]:
     """Delete events whose notes are all hidden, unless an event is valid at a moment or later. Returns their numbers."""
     marks = ", ".join("?" * len(events))
-    sql = f"SELECT sequence, matches FROM events WHERE sequence IN ({marks}) AND coalesce(valid_until, 0) <= ? ORDER BY sequence"
-    rows = list(state.tables.rows(sql, (*events, moment)))
+    sql = f"{_EVENTS} WHERE sequence IN ({marks}) AND coalesce(valid_until, 0) <= ? ORDER BY sequence"
+    rows = _matches(state.tables.rows(sql, (*events, moment)))
     if rows:
         with state.tables.transaction():
             _count_deleted(state, _delete(state, rows))
     return [sequence for sequence, _ in rows]
+
+
+def _matches(rows: Iterable[Any]) -> list[tuple[int, str]]:
+    """Numbers of events and their matches."""
+    return [(sequence, matches) for sequence, _, _, matches in map(checked, rows)]
 
 
 def _delete(state: State, rows: Sequence[tuple[int, str]]) -> Counter[int]:
@@ -151,16 +158,14 @@ def _delete(state: State, rows: Sequence[tuple[int, str]]) -> Counter[int]:
 def delete_old_meetings(state: State, max_age: int) -> None:
     """Delete meetings that are too old and whose events are all gone."""
     cutoff = state.moment - max_age
-    rows = state.tables.rows("SELECT * FROM meetings WHERE moment < ? ORDER BY number", (cutoff,))
-    _delete_empty(state, map(MeetingRow._make, list(rows)), cutoff)
+    _delete_empty(state, list(state.tables.meetings("moment < ?", (cutoff,))), cutoff)
 
 
 def delete_unreadable_meetings(state: State, after: int, most: int) -> int:
     """Delete meetings whose events are all gone. Looks at `most` meetings after a number. Returns the last one; 0: no more."""
     sql = "SELECT max(number) FROM (SELECT DISTINCT number FROM meetings WHERE number > ? ORDER BY number LIMIT ?)"
     last: int = state.tables.one(sql, (after, most))[0] or 0
-    rows = state.tables.rows("SELECT * FROM meetings WHERE number > ? AND number <= ? ORDER BY number", (after, last))
-    _delete_empty(state, map(MeetingRow._make, list(rows)), None)
+    _delete_empty(state, list(state.tables.meetings("number > ? AND number <= ?", (after, last))), None)
     return last
 
 
@@ -191,13 +196,13 @@ def _subscribers(state: State, matches: Iterable[list[int]]) -> Iterable[int]:
 def _count_deleted(state: State, gone: Counter[int]) -> None:
     """Count notes that leave the tables."""
     rows = ((count, subscriber) for subscriber, count in gone.items())
-    state.tables.many("UPDATE subscribers SET deleted = deleted + ? WHERE number = ?", rows)
+    state.tables.change_subscribers("deleted", "deleted + ?1", rows)
 
 
 def _hide_before(state: State, subscribers: Iterable[int], cutoff: int) -> None:
     """Hide all notes from before the cutoff from now on, whatever is set later."""
     rows = ((state.queues.last_before(number, cutoff), number) for number in subscribers)
-    state.tables.many("UPDATE subscribers SET dropped = max(dropped, ?) WHERE number = ?", rows)
+    state.tables.change_subscribers("dropped", "max(dropped, ?1)", rows)
 
 
 def forget_deleted(state: State, last: int) -> None:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from tamis.broker.alarm import Alarm
 from tamis.broker.arguments import check_clock, check_synchronous, plain_path
+from tamis.broker.checking import closed_mark, ensure_sound, ensure_sound_log
 from tamis.broker.compacting import Compacting
 from tamis.broker.delivering import Delivering
 from tamis.broker.folder import TABLES, Folder
@@ -61,9 +62,12 @@ class Session:
         with ExitStack() as stack:  # closes all if one cannot be opened
             if self._folder is not None:
                 stack.callback(self._folder.close)
+                ensure_sound_log(self._folder)
             address = MEMORY if home is None else str(home / TABLES)
             self._tables = Tables(address, read_only=read_only, synchronous=synchronous, log_pages=limits.log_pages)
             stack.callback(self._tables.close)
+            if self._folder is not None:
+                ensure_sound(self._tables, self._folder, synchronous)
             self.history = agree_on_history(self._tables, history, read_only=read_only)
             """The options of the history; None if the broker has none."""
             self._state, saved = open_state(self._tables, home, clock, limits, read_only=read_only)
@@ -178,7 +182,7 @@ class Session:
             if self._cursors is not None:
                 self._cursors.close()
             if self._folder is not None:
-                self._folder.close()
+                self._folder.close(None if self._read_only else closed_mark(self._folder / TABLES))
 
     def __enter__(self: SessionT) -> SessionT:
         return self

@@ -9,19 +9,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.broker.checksums import checked, damaged_row
 from tamis.broker.history_table import HistoryTable
 from tamis.broker.join_meetings import meet_joins
 from tamis.broker.limits import BrokerLimits
 from tamis.broker.live_history import LiveHistory
+from tamis.broker.matcher_file import Stamp
+from tamis.broker.matcher_files import MatcherFiles
 from tamis.broker.moments import Clock, moment_of
 from tamis.broker.queue_block import Told
 from tamis.broker.queues import Queues
 from tamis.broker.schedule import Schedule, Turn
-from tamis.broker.tables import MeetingRow, SubscriptionRow, Tables, damaged_numbers, read_numbers
+from tamis.broker.tables import EventRow, MeetingRow, SubscriptionRow, Tables, damaged_numbers, read_numbers
 from tamis.broker.valid_events import ValidEvents
 from tamis.broker.valid_file import SavedEvents
 from tamis.broker.valid_loading import load_valid
-from tamis.errors import TamisError
+from tamis.errors import TamisError, UnknownIdError
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I32s, I64s
 from tamis.language.reading import to_expression
@@ -29,6 +32,9 @@ from tamis.language.values import INT64_MAX
 from tamis.matcher.engine_store import Contents, EngineStore
 from tamis.matcher.history_store import HistoryStore
 from tamis.matcher.matcher import Matcher, matcher_over
+
+_MOMENT = "moment"
+"""The setting with the time of the last change of subscriptions."""
 
 Progress = Callable[[int, int], None]
 """Is told how many subscriptions are done, and how many there are."""
@@ -71,11 +77,10 @@ class State:
         """The file from which valid events are read when somebody first needs them."""
         self.subscriber, self.change = tables.last("subscribers"), tables.last("subscriptions", "change")
         self.event, self.meeting = end_of(tables)
-        self.moment: int = tables.one(
-            "SELECT coalesce(max(published), 0) FROM (SELECT published FROM events ORDER BY sequence DESC LIMIT 1)"
-        )[0]
+        self.moment = last_moment(tables)
         """The time of the last call. A clock that goes back is held here."""
-        self.moment = max(self.moment, tables.setting("last_deletion") or 0)
+        self.matcher_files: MatcherFiles | None = None
+        """Saves the matcher; None if nothing is kept, or if another process writes."""
         self.listeners: list[Callable[[I32s, I32s], None]] = []
         """Functions that are told of new notes: the numbers of their subscribers and subscriptions."""
         self.removals = 0
@@ -207,12 +212,12 @@ class State:
         with self.changing():
             due = list(self.schedule.due(now))
             try:
-                self._let_turn(due)
+                self._let_turn(due, now)
             except BaseException:
                 self.schedule.add_many(turn for _, turns in due for turn in turns)
                 raise
 
-    def _let_turn(self, due: list[tuple[int, list[Turn]]]) -> None:
+    def _let_turn(self, due: list[tuple[int, list[Turn]]], now: int) -> None:
         started: list[SubscriptionRow] = []
         ended: list[int] = []
         meetings: list[Meeting] = []
@@ -225,20 +230,44 @@ class State:
             awake = {row.number: row.expression for row in begins if not row.paused}
             meetings += self.meet(awake, moment, self.meeting + len(meetings) + 1)
         if started:
-            self._put_started(started, meetings)
+            self._put_started(started, meetings, now)
         self.tell_meetings(meetings)
-        self.wake(row for row in started if not row.paused)
         self.rest(ended)
 
-    def _put_started(self, started: list[SubscriptionRow], meetings: list[Meeting]) -> None:
-        """Store that subscriptions have begun, and what they met."""
+    def _put_started(self, started: list[SubscriptionRow], meetings: list[Meeting], now: int) -> None:
+        """Let events meet subscriptions that have begun, and store that and what they met."""
+        # Beginning counts as a change, so that a saved matcher can be brought up to date.
+        changes = range(self.change + 1, self.change + 1 + len(started))
+        begun = [row._replace(started=1, change=change) for row, change in zip(started, changes, strict=True)]
+        awake = [row for row in begun if not row.paused]
+        self.wake(awake)
+        try:
+            with self.changes_stored(len(begun), now):
+                self.tables.put_subscriptions(begun)
+                self.put_meetings(meetings)
+        except BaseException:
+            self.rest(row.number for row in awake)
+            raise
+
+    @contextmanager
+    def changes_stored(self, count: int, now: int) -> Iterator[None]:
+        """Store changes of subscriptions in the block, in one transaction, at a moment. The matcher has them already.
+
+        If the saved matcher would be too far behind, it is saved, too. So a process that is killed at any moment leaves one that
+        is nearly up to date.
+        """
+        change = self.change + count
+        file = None
+        if self.matcher_files is not None:
+            file = self.matcher_files.save_before(Stamp(change, self.moment), self.matcher_contents)
         with self.tables.transaction():
-            # Beginning counts as a change, so that a saved matcher can be brought up to date.
-            changes = range(self.change + 1, self.change + 1 + len(started))
-            begun = [row._replace(started=1, change=change) for row, change in zip(started, changes, strict=True)]
-            self.tables.put_subscriptions(begun)
-            self.put_meetings(meetings)
-        self.change += len(started)
+            yield
+            self.tables.put_setting(_MOMENT, now)
+            if file is not None:
+                file.put()
+        self.change = change
+        if file is not None:
+            file.settle()
 
     def wake(self, rows: Iterable[SubscriptionRow]) -> None:
         """Let events meet subscriptions from now on."""
@@ -299,6 +328,21 @@ class State:
         told = self.queues.told_to(int(self.subscriber_of.view()[number]), number)
         return events[~np.isin(events, told)] if len(told) else events
 
+    def stored_event(self, sequence: int) -> EventRow:
+        """A stored event.
+
+        Raises
+        ------
+        UnknownIdError
+            It was never stored, or has left the tables.
+        """
+        row = self.tables.event(sequence)
+        if row is None:
+            if last_deleted(self.tables)[0] < sequence <= self.event:
+                raise damaged_row(sequence)
+            raise UnknownIdError(sequence, "event")
+        return row
+
     def put_meetings(self, meetings: Iterable[Meeting]) -> None:
         """Write meetings to the tables."""
         self.tables.put_meetings(
@@ -338,6 +382,7 @@ class State:
             return False
         self._seen = version
         with self.tables.snapshot():
+            self.moment = max(self.moment, last_moment(self.tables))
             if not reaches(self.queues.end, last_deleted(self.tables)):
                 self.queues, self._known = Queues(self._limits), 0
             self.catch_up()
@@ -348,9 +393,7 @@ class State:
         """Put into the queues what the tables have and the queues do not have yet."""
         self.know_numbers()
         event, meeting = self.queues.end
-        later: Iterator[MeetingRow] = map(
-            MeetingRow._make, self.tables.rows("SELECT * FROM meetings WHERE number > ? ORDER BY number", (meeting,))
-        )
+        later = self.tables.meetings("number > ?", (meeting,))
         self.event, self.meeting = event, meeting
         for number, rows in groupby(list(later), key=lambda row: row.number):
             met = list(rows)
@@ -363,23 +406,45 @@ class State:
         self.queues.reach((self.event, self.meeting))
 
     def _catch_up_events(self, last: int | None) -> None:
-        sql = "SELECT sequence, published, matches FROM events WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
+        sql = (
+            "SELECT sequence, published, valid_until, matches, checksum FROM events "
+            "WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
+        )
         end = INT64_MAX if last is None else last
         while rows := list(self.tables.rows(sql, (self.event, end, self._limits.rows_at_once))):
-            sequences, moments, matches = zip(*rows, strict=True)
+            sequences, moments, _, matches = zip(*map(checked, rows), strict=True)
             lists = [read_numbers(text) for text in matches]
             names = np.fromiter(chain.from_iterable(lists), np.int64)
             self._check_told(names)
             counts = list(map(len, lists))
+            self._check_unbroken(self.event, sequences)
             self.event = sequences[-1]
             events, told_at = np.repeat(np.array(sequences), counts), np.repeat(np.array(moments), counts)
             self._tell(events, names.astype(np.int32), told_at)
+
+    def _check_unbroken(self, before: int, sequences: Sequence[int]) -> None:
+        """Refuse a gap among the events after the last one that was deleted."""
+        deleted, _ = last_deleted(self.tables)
+        later = [number for number in sequences if number > deleted]
+        first = max(before, deleted) + 1
+        for expected, number in enumerate(later, first):
+            if number != expected:
+                raise damaged_row(expected)
 
     def _check_told(self, names: I64s) -> None:
         """Refuse numbers in the tables that no subscription has."""
         known = names[(names > 0) & (names < len(self.subscriber_of))]
         if len(known) < len(names) or not self.subscriber_of.view()[known].all():
             raise damaged_numbers(names.tolist())
+
+
+def last_moment(tables: Tables) -> int:
+    """The newest moment that is stored: of an event, a change of subscriptions or a deletion.
+
+    A clock may go back, but time does not go back behind this.
+    """
+    row = tables.one("SELECT published FROM events ORDER BY sequence DESC LIMIT 1")
+    return max(0 if row is None else row[0], tables.setting(_MOMENT) or 0, tables.setting("last_deletion") or 0)
 
 
 def last_deleted(tables: Tables) -> tuple[int, int]:

@@ -137,7 +137,7 @@ class Subscribing:
             try:
                 active = {row.number: row.expression for row in after if state.is_active(row)}
                 meetings = state.meet(active, now, state.meeting + 1)
-                with state.tables.transaction():
+                with state.changes_stored(len(after), now):
                     state.tables.put_subscribers(subscribers)
                     state.tables.put_subscriptions(after)
                     state.put_meetings(meetings)
@@ -145,7 +145,6 @@ class Subscribing:
                 _entered(state, *undo)
                 raise
             state.subscriber = max([state.subscriber, *(row.number for row in subscribers)])
-            state.change += len(after)
             state.know_numbers()
             for old, row in zip(before, after, strict=True):
                 if old is None or old.removed or _bounds(old) != _bounds(row):

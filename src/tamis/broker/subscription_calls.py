@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from tamis.broker.moments import read_moment
 from tamis.broker.session import Session
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven, Wanted, checked_name
 from tamis.broker.table_rows import row_events
+from tamis.broker.tables import SubscriptionRow
 from tamis.errors import OptionError, shortened
 from tamis.matcher.event_input import as_table
 from tamis.matcher.options import plain_weight
@@ -100,6 +102,14 @@ class SubscriptionCalls(Session):
             NOT_GIVEN if isinstance(valid_until, NotGiven) else read_moment(valid_until, "valid_until"),
         )
 
+    @contextmanager
+    def _changing(self, subscriber: str, name: str) -> Iterator[SubscriptionRow]:
+        """Hold the lock, for a call that changes a subscription. What begins until now has begun in the row."""
+        with self._writing():
+            self._state.now()
+            yield self._subscribing.find(subscriber, name)
+            self._after_change()
+
     def unsubscribe(self, subscriber: str, name: str) -> None:
         """Remove a subscription. Notes that were told stay.
 
@@ -107,9 +117,8 @@ class SubscriptionCalls(Session):
         ------
         UnknownIdError
         """
-        with self._writing():
-            self._subscribing.change([self._subscribing.find(subscriber, name)], removed=1, paused=0)
-            self._after_change()
+        with self._changing(subscriber, name) as row:
+            self._subscribing.change([row], removed=1, paused=0)
 
     def pause(self, subscriber: str, name: str) -> None:
         """Let events pass a subscription by, until `resume`.
@@ -118,11 +127,9 @@ class SubscriptionCalls(Session):
         ------
         UnknownIdError
         """
-        with self._writing():
-            row = self._subscribing.find(subscriber, name)
+        with self._changing(subscriber, name) as row:
             if not row.paused:
                 self._subscribing.change([row], paused=1)
-                self._after_change()
 
     def resume(self, subscriber: str, name: str) -> None:
         """Wake a paused subscription. It meets the stored events that are still valid.
@@ -131,11 +138,9 @@ class SubscriptionCalls(Session):
         ------
         UnknownIdError
         """
-        with self._writing():
-            row = self._subscribing.find(subscriber, name)
+        with self._changing(subscriber, name) as row:
             if row.paused:
                 self._subscribing.change([row], paused=0)
-                self._after_change()
 
     def remove_subscriber(self, subscriber: str) -> None:
         """Remove a subscriber with all its subscriptions and notes.

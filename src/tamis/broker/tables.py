@@ -10,6 +10,8 @@
     caches           the names of the files beside the tables that belong to them
     settings         what the user has set, and what has left the tables
 
+`schema` has the columns. Each row has a checksum, which is compared when the row is read; see `checksums`.
+
 Times are microseconds since 1970 in UTC. Lists of numbers are JSON text, which `json_each` of SQLite and DuckDB read.
 """
 
@@ -23,104 +25,31 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from tamis.broker.checksums import DAMAGED, checked, checksum, damaged_row, with_checksum, with_checksums
 from tamis.broker.limits import USUAL_BROKER_LIMITS
+from tamis.broker.schema import APPLICATION, MAKING, STEPS
 from tamis.errors import BrokerError, shortened
 from tamis.language.values import INT64_MAX
 from tamis.storage.replacing import flush_folder
 
-_HISTORY = """
-CREATE TABLE history (
-    sequence INTEGER PRIMARY KEY,        -- an event
-    kind TEXT,                           -- the kind of its key; '' if the history has no key
-    key,
-    time,                                -- its number if the history has no order
-    newest,                              -- the largest time until then
-    event TEXT                           -- null while it is in events
-);
-CREATE INDEX history_by_time ON history (kind, key, time);
-"""
-STEPS: tuple[str, ...] = (_HISTORY,)
-"""Statements that bring older tables up to date: the first from version 1 to 2, the next from 2 to 3. `_SCHEMA` is the newest."""
-VERSION = 1 + len(STEPS)
-_APPLICATION = 0x54414D42  # "TAMB"
 MEMORY = ":memory:"
 
 Synchronous = Literal["full", "normal", "off"]
 
-_SCHEMA = f"""{_HISTORY}
-CREATE TABLE settings (
-    name TEXT PRIMARY KEY,
-    value
-) WITHOUT ROWID;
-CREATE TABLE subscribers (
-    number INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE,
-    cursor INTEGER NOT NULL DEFAULT 0,   -- the last note that was acknowledged
-    dropped INTEGER NOT NULL DEFAULT 0,  -- notes up to this one cannot be read any more
-    deleted INTEGER NOT NULL DEFAULT 0,  -- how many notes have left the tables
-    removed INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE subscriptions (
-    number INTEGER PRIMARY KEY,
-    subscriber INTEGER NOT NULL REFERENCES subscribers,
-    name TEXT NOT NULL,
-    expression TEXT NOT NULL,
-    weight REAL NOT NULL,
-    valid_from INTEGER,
-    valid_until INTEGER,
-    started INTEGER NOT NULL,            -- 0 while valid_from lies ahead
-    paused INTEGER NOT NULL DEFAULT 0,
-    removed INTEGER NOT NULL DEFAULT 0,
-    change INTEGER NOT NULL,             -- the number of its last change
-    UNIQUE (subscriber, name)
-);
-CREATE UNIQUE INDEX subscriptions_by_change ON subscriptions (change);
-CREATE INDEX subscriptions_by_end ON subscriptions (valid_until) WHERE valid_until IS NOT NULL;
-CREATE INDEX subscriptions_by_start ON subscriptions (valid_from) WHERE started = 0;
-CREATE TABLE events (
-    sequence INTEGER PRIMARY KEY,
-    published INTEGER NOT NULL,
-    valid_until INTEGER,
-    event TEXT NOT NULL,
-    matches TEXT NOT NULL                -- the numbers of the subscriptions that were told
-);
-CREATE INDEX events_by_end ON events (valid_until) WHERE valid_until IS NOT NULL;
-CREATE TABLE meetings (
-    number INTEGER NOT NULL,
-    subscription INTEGER NOT NULL,
-    moment INTEGER NOT NULL,
-    after INTEGER NOT NULL,              -- the last event that was published before
-    events TEXT NOT NULL,                -- the numbers of the events that were told
-    PRIMARY KEY (number, subscription)
-) WITHOUT ROWID;
-CREATE TABLE keys (
-    key TEXT PRIMARY KEY,
-    published INTEGER NOT NULL,
-    sequence INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX keys_by_time ON keys (published);
-CREATE TABLE caches (
-    name TEXT PRIMARY KEY
-) WITHOUT ROWID;
-CREATE TABLE batches (
-    source TEXT PRIMARY KEY,
-    batch INTEGER NOT NULL
-) WITHOUT ROWID;
-"""
-
-_MAKING = (
-    f"PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; {_SCHEMA} "
-    f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
-)
-_PUT_EVENTS = "INSERT INTO events (sequence, published, valid_until, event, matches) VALUES"
-_MARKS = "(?, ?, ?, ?, ?)"
+_PUT_EVENTS = "INSERT INTO events (sequence, published, valid_until, event, matches, event_checksum, checksum) VALUES"
+_MARKS = "(?, ?, ?, ?, ?, ?, ?)"
+_KEYS_AT_ONCE = 500
+"""Keys that one statement looks up."""
 _PATIENCE = 10.0
 """Seconds to wait while another process writes."""
 FEW_EVENTS = 64
 """Events that one statement may write."""
 _SIGNS_OF_DAMAGE = ("decode to UTF-8", "no such table", "no such column", "has no column named")
 """Words of errors that have no code of their own."""
-_DAMAGED = " Hint: the file is damaged or not a broker's. Restore a backup of the folder"
+
+
+NewEvent = tuple[int, int, int | None, str, str]
+"""The columns of `events` but the checksums."""
 
 
 class SubscriptionRow(NamedTuple):
@@ -158,6 +87,20 @@ class EventRow(NamedTuple):
     valid_until: int | None
     event: str
     matches: str
+    event_checksum: int
+    checksum: int
+
+    def checked(self) -> EventRow:
+        """The row itself.
+
+        Raises
+        ------
+        BrokerError
+            The row is damaged.
+        """
+        checked((self.sequence, self.event, self.event_checksum))
+        checked((self.sequence, self.published, self.valid_until, self.matches, self.checksum))
+        return self
 
     def match_numbers(self) -> list[int]:
         return read_numbers(self.matches)
@@ -189,7 +132,8 @@ class Tables:
         with sqlite_errors(path):
             if path == MEMORY:
                 self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-                self._connection.executescript(_MAKING)
+                self._connection.executescript(MAKING)
+                self._connection.create_function("checksum", -1, checksum, deterministic=True)
                 return
             if not read_only and not Path(path).exists():
                 _make(Path(path))
@@ -257,22 +201,30 @@ class Tables:
     # Subscribers and subscriptions
 
     def subscriber(self, name: str) -> SubscriberRow | None:
-        row = self.one(f"SELECT {_names(SubscriberRow)} FROM subscribers WHERE name = ?", (name,))
-        return None if row is None else SubscriberRow(*row)
+        row = self.one(f"SELECT {_names(SubscriberRow)}, checksum FROM subscribers WHERE name = ?", (name,))
+        return None if row is None else SubscriberRow(*checked(row))
 
     def subscriber_numbered(self, number: int) -> SubscriberRow:
         """The row of a subscriber that exists."""
-        return SubscriberRow(*self.one(f"SELECT {_names(SubscriberRow)} FROM subscribers WHERE number = ?", (number,)))
+        row = self.one(f"SELECT {_names(SubscriberRow)}, checksum FROM subscribers WHERE number = ?", (number,))
+        if row is None:
+            raise damaged_row(number)
+        return SubscriberRow(*checked(row))
 
     def subscription(self, subscriber: int, name: str) -> SubscriptionRow | None:
-        sql = f"SELECT {_names(SubscriptionRow)} FROM subscriptions WHERE subscriber = ? AND name = ?"
+        sql = f"SELECT {_names(SubscriptionRow)}, checksum FROM subscriptions WHERE subscriber = ? AND name = ?"
         row = self.one(sql, (subscriber, name))
-        return None if row is None else SubscriptionRow(*row)
+        return None if row is None else SubscriptionRow(*checked(row))
 
     def subscriptions(self, condition: str, values: Sequence[Any] = ()) -> Iterator[SubscriptionRow]:
         """The subscriptions that a condition in SQL chooses. It may end with ORDER BY."""
-        sql = f"SELECT {_names(SubscriptionRow)} FROM subscriptions WHERE {condition}"
-        return map(SubscriptionRow._make, self.rows(sql, values))
+        sql = f"SELECT {_names(SubscriptionRow)}, checksum FROM subscriptions WHERE {condition}"
+        return map(SubscriptionRow._make, map(checked, self.rows(sql, values)))
+
+    def meetings(self, condition: str, values: Sequence[Any] = ()) -> Iterator[MeetingRow]:
+        """The meetings that a condition in SQL chooses, by number."""
+        sql = f"SELECT {_names(MeetingRow)}, checksum FROM meetings WHERE {condition} ORDER BY number"
+        return map(MeetingRow._make, map(checked, self.rows(sql, values)))
 
     def put_subscriptions(self, rows: Iterable[SubscriptionRow]) -> None:
         self._put("subscriptions", SubscriptionRow, rows)
@@ -282,17 +234,19 @@ class Tables:
 
     def _put(self, table: str, row: type[NamedTuple], rows: Iterable[Sequence[Any]]) -> None:
         """Insert rows, or change the rows that have the same number."""
-        marks = ", ".join("?" * len(row._fields))
-        changes = ", ".join(f"{name} = excluded.{name}" for name in row._fields[1:])
-        sql = f"INSERT INTO {table} ({_names(row)}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {changes}"
-        self.many(sql, rows)
+        columns = (*row._fields, "checksum")
+        changes = ", ".join(f"{name} = excluded.{name}" for name in columns[1:])
+        into = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+        self.many(f"{into} ON CONFLICT (number) DO UPDATE SET {changes}", map(with_checksum, rows))
+
+    def change_subscribers(self, column: str, value: str, rows: Iterable[tuple[int, int]]) -> None:
+        """Set a column of subscribers to a value in SQL. `rows` has what ?1 stands for, and the number of the subscriber."""
+        self.many(f"{_subscriber_change(column, value)} WHERE number = ?2", rows)
 
     def move_cursor(self, subscriber: int, note: int) -> None:
         """Move a cursor forward, in a transaction of its own."""
-        self.rows(
-            "UPDATE subscribers SET cursor = ? WHERE number = ? AND cursor < ? AND removed = 0",
-            (note, subscriber, note),
-        )
+        sql = f"{_subscriber_change('cursor', '?1')} WHERE number = ?2 AND cursor < ?1 AND removed = 0"
+        self.rows(sql, (note, subscriber))
 
     def names_of(self, subscription: int) -> tuple[str, str]:
         """The names of a subscription's subscriber and of the subscription."""
@@ -300,34 +254,60 @@ class Tables:
             "SELECT subscribers.name, subscriptions.name FROM subscriptions "
             "JOIN subscribers ON subscribers.number = subscriber WHERE subscriptions.number = ?"
         )
-        names: tuple[str, str] = self.one(sql, (subscription,))
+        names: tuple[str, str] | None = self.one(sql, (subscription,))
+        if names is None:
+            raise damaged_row(subscription)
         return names
 
     # Events
 
-    def put_events(self, rows: Iterable[Sequence[Any]]) -> None:
-        self.many(f"{_PUT_EVENTS} {_MARKS}", rows)
+    def put_events(self, rows: Iterable[NewEvent]) -> None:
+        self.many(f"{_PUT_EVENTS} {_MARKS}", with_checksums(rows))
 
-    def put_few_events(self, rows: Sequence[Sequence[Any]]) -> None:
+    def put_few_events(self, rows: Sequence[NewEvent]) -> None:
         """Write at most `FEW_EVENTS` events by one statement, which is a transaction of its own.
 
         Python lets other threads run at every row of `many`, at BEGIN and at COMMIT, and then waits for its turn. When 16 threads
         publish, this takes several times as long as SQLite does.
         """
-        self.rows(f"{_PUT_EVENTS} {', '.join([_MARKS] * len(rows))}", list(chain.from_iterable(rows)))
+        self.rows(f"{_PUT_EVENTS} {', '.join([_MARKS] * len(rows))}", list(chain.from_iterable(with_checksums(rows))))
 
     def event(self, sequence: int) -> EventRow | None:
         row = self.one(f"SELECT {_names(EventRow)} FROM events WHERE sequence = ?", (sequence,))
-        return None if row is None else EventRow(*row)
+        return None if row is None else EventRow(*row).checked()
 
     def event_texts(self, sequences: Sequence[int]) -> dict[int, tuple[str, int | None]]:
         """The JSON and `valid_until` of some hundred events, by number."""
         marks = ", ".join("?" * len(sequences))
-        rows = self.rows(f"SELECT sequence, event, valid_until FROM events WHERE sequence IN ({marks})", sequences)
-        return {sequence: (event, valid_until) for sequence, event, valid_until in rows}
+        sql = f"SELECT sequence, event, event_checksum, valid_until FROM events WHERE sequence IN ({marks})"
+        return {row[0]: (checked(row[:3])[1], row[3]) for row in self.rows(sql, sequences)}
 
     def put_meetings(self, rows: Iterable[MeetingRow]) -> None:
-        self.many(f"INSERT INTO meetings ({_names(MeetingRow)}) VALUES (?, ?, ?, ?, ?)", rows)
+        self.many("INSERT INTO meetings VALUES (?, ?, ?, ?, ?, ?)", map(with_checksum, rows))
+
+    def put_keys(self, rows: Iterable[tuple[str, int, int]]) -> None:
+        """Store new keys of publishers, with the moments and the numbers of their events."""
+        self.many("INSERT INTO keys (key, published, sequence, checksum) VALUES (?, ?, ?, ?)", map(with_checksum, rows))
+
+    def keyed(self, keys: Sequence[str], after: int) -> Iterator[tuple[str, int]]:
+        """Those of some keys that were published after a moment, with the numbers of their events."""
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            some = keys[start : start + _KEYS_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            # With the plus, SQLite never goes through all keys of the last day.
+            sql = f"SELECT key, published, sequence, checksum FROM keys WHERE +published > ? AND key IN ({marks})"
+            for row in self.rows(sql, (after, *some)):
+                key, _, sequence = checked(row)
+                yield key, sequence
+
+    def put_batch(self, source: str, batch: int) -> None:
+        """Store the last batch of a stream."""
+        self.rows("REPLACE INTO batches (source, batch, checksum) VALUES (?, ?, ?)", with_checksum((source, batch)))
+
+    def last_batch(self, source: str) -> int | None:
+        """The last batch of a stream that was delivered; None if there is none."""
+        row = self.one("SELECT source, batch, checksum FROM batches WHERE source = ?", (source,))
+        return None if row is None else int(checked(row)[1])
 
     # Numbers
 
@@ -336,11 +316,11 @@ class Tables:
         return int(self.one(f"SELECT coalesce(max({column}), 0) FROM {table}")[0])
 
     def setting(self, name: str) -> Any:
-        row = self.one("SELECT value FROM settings WHERE name = ?", (name,))
-        return None if row is None else row[0]
+        row = self.one("SELECT name, value, checksum FROM settings WHERE name = ?", (name,))
+        return None if row is None else checked(row)[1]
 
     def put_setting(self, name: str, value: Any) -> None:
-        self.rows("REPLACE INTO settings (name, value) VALUES (?, ?)", (name, value))
+        self.rows("REPLACE INTO settings (name, value, checksum) VALUES (?, ?, ?)", with_checksum((name, value)))
 
     def caches(self) -> frozenset[str]:
         """The names of the files that belong to these tables. All others are foreign: somebody may have replaced the tables by a
@@ -348,10 +328,9 @@ class Tables:
         return frozenset(name for (name,) in self.rows("SELECT name FROM caches"))
 
     def put_cache(self, name: str, gone: Iterable[str]) -> None:
-        """Note a new file, and that others are gone."""
-        with self.transaction():
-            self.rows("INSERT INTO caches (name) VALUES (?)", (name,))
-            self.many("DELETE FROM caches WHERE name = ?", ((each,) for each in gone))
+        """Note a new file, and that others are gone. The caller has begun a transaction."""
+        self.rows("INSERT INTO caches (name) VALUES (?)", (name,))
+        self.many("DELETE FROM caches WHERE name = ?", ((each,) for each in gone))
 
     def data_version(self) -> int:
         """A number that changes when another connection has committed."""
@@ -392,7 +371,13 @@ def read_numbers(text: str) -> list[int]:
 
 def damaged_numbers(text: object) -> BrokerError:
     """The error for a list of numbers that cannot be right."""
-    return BrokerError(f"a list of numbers in the tables cannot be read: {shortened(text)}.{_DAMAGED}")
+    return BrokerError(f"a list of numbers in the tables cannot be read: {shortened(text)}.{DAMAGED}")
+
+
+def _subscriber_change(column: str, value: str) -> str:
+    """The beginning of a statement that sets a column of subscribers to a value in SQL."""
+    columns = ", ".join(value if name == column else name for name in SubscriberRow._fields)
+    return f"UPDATE subscribers SET {column} = {value}, checksum = checksum({columns})"
 
 
 def _names(row: type[NamedTuple]) -> str:
@@ -409,7 +394,7 @@ def _make(path: Path) -> None:
         left.unlink(missing_ok=True)
     connection = sqlite3.connect(new, isolation_level=None)
     try:
-        connection.executescript(_MAKING)
+        connection.executescript(MAKING)
     finally:
         connection.close()
     new.replace(path)
@@ -418,7 +403,9 @@ def _make(path: Path) -> None:
 
 def _connected(path: str, read_only: bool) -> sqlite3.Connection:
     address = f"{Path(path).absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
-    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=_PATIENCE)
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=_PATIENCE)
+    connection.create_function("checksum", -1, checksum, deterministic=True)
+    return connection
 
 
 def _set_up(connection: sqlite3.Connection, read_only: bool, synchronous: Synchronous, log_pages: int) -> None:
@@ -435,13 +422,13 @@ def _checked_version(connection: sqlite3.Connection, path: str, newest: int) -> 
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-        raise BrokerError(f"{path} is empty.{_DAMAGED}")
+        raise BrokerError(f"{path} is empty.{DAMAGED}")
     # SQLite fills up a page that is cut off in the middle. The log may have what the file does not have yet.
     pages, size = (connection.execute(f"PRAGMA page_{each}").fetchone()[0] for each in ("count", "size"))
     log = Path(f"{path}-wal")
     if Path(path).stat().st_size < pages * size and not (log.exists() and log.stat().st_size):
-        raise BrokerError(f"{path} is cut off.{_DAMAGED}")
-    if application != _APPLICATION or version < 1:
+        raise BrokerError(f"{path} is cut off.{DAMAGED}")
+    if application != APPLICATION or version < 1:
         raise BrokerError(f"{path} is an SQLite file of another program. Hint: name another folder")
     if version > newest:
         raise BrokerError(
@@ -482,7 +469,7 @@ def sqlite_errors(path: str) -> Iterator[None]:
 def _hint(error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorname", "")
     if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or any(words in str(error) for words in _SIGNS_OF_DAMAGE):
-        return _DAMAGED
+        return DAMAGED
     if code.startswith("SQLITE_FULL"):
         return " Hint: the disk is full. Nothing of this call was stored; free some space and try again"
     if code.startswith("SQLITE_IOERR"):

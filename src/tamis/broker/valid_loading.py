@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tamis.broker.checksums import checked
 from tamis.broker.event_text import read_event
 from tamis.broker.tables import Tables
 from tamis.broker.valid_events import ValidEvents
@@ -26,6 +27,8 @@ def load_valid(tables: Tables, saved: SavedEvents | None, since: int, few_to_kno
 
 def _catch_up(valid: ValidEvents, tables: Tables, after: int, since: int) -> None:
     """Add the events of the tables that follow an event and are valid at a moment or later."""
-    sql = "SELECT sequence, valid_until, event FROM events WHERE sequence > ? AND valid_until > ? ORDER BY sequence"
-    for sequence, valid_until, text in tables.rows(sql, (after, since)):
+    columns = "valid_until, sequence, event, event_checksum"
+    sql = f"SELECT {columns} FROM events WHERE sequence > ? AND valid_until > ? ORDER BY sequence"
+    for valid_until, *row in tables.rows(sql, (after, since)):
+        sequence, text = checked(row)
         valid.add(sequence, flatten(read_event(text)), valid_until)
