@@ -25,7 +25,7 @@ from tests.service.serving import NDJSON, Server, serving
 SECONDS = 300
 """How long offers are published: as long as the plots reach back."""
 OVERVIEW, EDITOR, QUEUES, TELEPHONE = (1200, 930), (1200, 800), (1200, 900), (390, 844)
-LIVE, INDEX = (1200, 820), (1200, 960)
+LIVE, INDEX = (1200, 820), (1200, 745)
 """Sizes of the pictures: the overview on a telephone is one of them."""
 SETTINGS = """
 [webhooks]
