@@ -112,7 +112,7 @@ release: .venv/dev.stamp  ## Build the source distribution and the wheel into di
 	TAMIS_DIST=dist $(BIN)/pytest --quiet tests/test_release.py
 	@ls dist
 
-# Six minutes, five of them to fill the plots.
+# Eight minutes, five of them to fill the plots.
 screenshots: .venv/dev.stamp  ## Take the pictures of the console; renew docs/pictures
 	$(BIN)/python -m tests.console.screenshots docs/pictures
 

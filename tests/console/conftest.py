@@ -79,7 +79,7 @@ def console(browser: webdriver.Chrome, server: Server) -> Iterator[Console]:
 
 
 @pytest.fixture(scope="session")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenServer]:
-    """A service that wants tokens."""
-    with serving(tmp_path_factory.mktemp("guarded"), "--tokens", "always") as server:
-        yield TokenServer(server)
+def guarded(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Iterator[TokenServer]:
+    """A service that wants tokens. Pages of the other service may call it."""
+    with serving(tmp_path_factory.mktemp("guarded"), "--tokens", "always", "--origin", server.url) as found:
+        yield TokenServer(found)

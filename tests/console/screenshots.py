@@ -24,8 +24,9 @@ from tests.service.serving import NDJSON, Server, serving
 
 SECONDS = 300
 """How long offers are published: as long as the plots reach back."""
-SIZES = (1200, 930), (1200, 800), (1200, 900), (390, 844)
-"""Sizes of the pictures: the overview, the editor, the queues, the overview on a telephone."""
+OVERVIEW, EDITOR, QUEUES, TELEPHONE = (1200, 930), (1200, 800), (1200, 900), (390, 844)
+LIVE, INDEX = (1200, 820), (1200, 745)
+"""Sizes of the pictures: the overview on a telephone is one of them."""
 SETTINGS = """
 [webhooks]
 tries = 2
@@ -103,6 +104,29 @@ def add_webhooks(server: Server, url: str) -> None:
         server.publish({"title": "The Sea in 1595", "genre": "maps", "price": 2400, "pages": pages, "signed": False})
 
 
+def take_live(console: Console, folder: Path) -> None:
+    """Notes as they come, and a test event that was published."""
+    console.open("live", size=LIVE)
+    console.write("#watch-subscriber", "reader 7")
+    console.click("#watch-start")
+    console.when(lambda: len(console.all("#stream li")) > 8, "some notes")
+    console.write(
+        "#publish-event", json.dumps({"title": "The Sea and the Stone", "genre": "crime", "price": 12.5}, indent=1)
+    )
+    console.click("#publish-form button.main")
+    console.when(lambda: console.text("#published"), "the receipt")
+    time.sleep(1)
+    console.driver.save_screenshot(str(folder / "console-live.png"))
+
+
+def take_index(console: Console, folder: Path) -> None:
+    """The index, after its plots have shown a minute."""
+    console.open("index", size=INDEX)
+    console.says("#index-facts", "×")
+    time.sleep(60)
+    console.driver.save_screenshot(str(folder / "console-index.png"))
+
+
 def main(folder: Path, seconds: float) -> None:
     browser = found_browser()
     if browser is None:
@@ -119,23 +143,25 @@ def main(folder: Path, seconds: float) -> None:
         server.subscribe("ann", "crime at sea", EXPRESSION)
         console = Console(driver, server.url)
         publish(server, chance, WARM_UP)
-        console.open("overview", size=SIZES[0])
-        publishing = threading.Thread(target=publish, args=(server, chance, seconds + 5))
+        console.open("overview", size=OVERVIEW)
+        publishing = threading.Thread(target=publish, args=(server, chance, seconds + 90))
         publishing.start()
         time.sleep(seconds)
         driver.save_screenshot(str(folder / "console-overview.png"))
-        console.look(SIZES[3])
+        console.look(TELEPHONE)
         time.sleep(1)
         driver.save_screenshot(str(folder / "console-narrow.png"))
+        take_live(console, folder)
+        take_index(console, folder)
         publishing.join()
         add_webhooks(server, receiver.url("/notes"))
-        console.open("queues", size=SIZES[2])
+        console.open("queues", size=QUEUES)
         console.says("#webhooks", "2 dead letters")
         console.click("#webhooks summary")
         console.says("#webhooks", "no connection")
         time.sleep(1)
         driver.save_screenshot(str(folder / "console-queues.png"))
-        console.open("subscriptions/ann/crime%20at%20sea", size=SIZES[1], dark=True)
+        console.open("subscriptions/ann/crime%20at%20sea", size=EDITOR, dark=True)
         console.write("#subscriptions-search", "sea")
         console.write("#explain-event", '{"title": "The Sea and the Stone", "genre": "crime", "price": 12.5}')
         console.says("#explanation", "UNKNOWN")

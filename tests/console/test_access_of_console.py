@@ -9,7 +9,7 @@ from selenium import webdriver
 
 from tamis.service.tokens import Role
 from tests.console.browsing import Console
-from tests.service.serving import TokenServer
+from tests.service.serving import Server, TokenServer
 
 
 @pytest.fixture
@@ -120,3 +120,25 @@ def test_a_revoked_token_closes_the_console(closed: Console, guarded: TokenServe
     guarded.tokens.revoke(token.id)
     closed.the("#token-dialog")
     assert views(closed) == []
+
+
+FETCH = """
+const [url, headers, done] = arguments;
+fetch(url, {headers})
+  .then(async (answer) => done([answer.status, answer.headers.get("x-request-id") !== null, (await answer.json()).tenant]))
+  .catch((error) => done(String(error)));
+"""
+
+
+def test_a_browser_lets_pages_of_allowed_origins_call_and_no_others(
+    browser: webdriver.Chrome, server: Server, guarded: TokenServer
+) -> None:
+    own = {"Authorization": guarded.clients["shop", "admin"].headers["authorization"]}
+    there = f"{guarded.server.url}/v1/access"
+    browser.get(f"{server.url}/health")
+    assert browser.execute_async_script(FETCH, there, own) == [200, True, "shop"]
+    assert browser.execute_async_script(FETCH, there, {}) == [401, True, None]
+    # The other way round nothing is allowed.
+    browser.get(f"{guarded.server.url}/health")
+    assert browser.execute_async_script(FETCH, f"{server.url}/v1/access", {}) == "TypeError: Failed to fetch"
+    browser.get_log("browser")  # type: ignore[no-untyped-call, unused-ignore]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.console.browsing import Console
 from tests.console.conftest import SUBSCRIPTIONS
-from tests.service.serving import Server
+from tests.service.serving import Server, add_indexed_tenant
 
 
 def test_overview_shows_rates_latency_and_what_stands_out(console: Console, server: Server) -> None:
@@ -339,6 +339,27 @@ def test_add_change_rotate_and_remove_a_webhook(console: Console, server: Server
     console.says("#webhooks-said", "Removed.")
     console.when(lambda: console.focused() == "new-webhook", "the focus on the button that is left")
     assert server.client.get(path).status_code == 404
+
+
+def test_the_slowest_subscriptions_and_the_drift_of_a_segment(console: Console, server: Server) -> None:
+    headers = add_indexed_tenant(server)
+    console.open("overview", tenant="indexed")
+    console.says("#overview-facts", "4,700")
+    assert "Memory of the process" in console.text("#overview-facts")
+    figures = server.client.get("/v1/figures", headers=headers).json()
+    console.when(lambda: len(console.all("#slowest li a")) == 8, "the slowest subscriptions")
+    assert any(unit in console.text("#slowest") for unit in (" ns", " µs"))
+    console.click("#slowest a")
+    console.when(
+        lambda: str(console.the("#editor-expression").get_attribute("value")).startswith("i"), "the expression"
+    )
+    console.follow("index")
+    console.says("#index-facts", "×")
+    assert f"{figures['drift']:.2f}"[:3] in console.text("#index-facts")
+    segments = server.client.get("/v1/stats", headers=headers).json()["matcher"]["index_stats"]["segments"]
+    assert [row[0] for row in console.rows("#segments")] == [f"{each['rows']:,}" for each in segments]
+    drift = console.all("#index-plots svg")[0]
+    console.when(lambda: "×" in str(drift.get_attribute("aria-label")), "the drift's values")
 
 
 def test_index_memory_and_drift(console: Console, server: Server) -> None:

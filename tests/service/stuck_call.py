@@ -16,5 +16,5 @@ def stats(broker: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    Broker.stats = stats  # type: ignore[method-assign]
+    Broker.stats = stats  # type: ignore[assignment, method-assign]
     main(prog_name="tamis")
