@@ -191,9 +191,8 @@ class Tally:
 
     def places_of(self, rows: I32s) -> Collection[int] | None:
         """The places of the attributes that the needs of a few rows ask about. None for many rows: all."""
-        if len(rows) > _FEW:
-            return None
-        return {place for row in rows.tolist() if row != UNPLANNED for place in self._asked[row]}
+        planned = rows[rows != UNPLANNED].tolist()
+        return None if len(planned) > _FEW else {place for row in planned for place in self._asked[row]}
 
     @property
     def constraints(self) -> int:
