@@ -2,11 +2,6 @@
 
 An expression has, on each attribute, the interval from the lowest to the highest value of its predicate; all values for `!=` and
 NOT IN, as in the paper. Attributes that must be absent are not used.
-
-A single-valued event that reaches a node lies within the boundaries of all buckets on the path. So the path decides a predicate
-that is equal to the boundary of a bucket on its attribute, as long as the boundary stays. The boundary of a bucket that *tells
-one interval* stays: a conjunction with another interval is a stranger, for which what is below the bucket is built again
-(`insertion`). Without p-nodes, the bucket has entries of its own only, and these are settled again.
 """
 
 from __future__ import annotations
@@ -25,19 +20,12 @@ from tamis.papers.be_tree.nodes import (
     E_LO,
     ENTRY,
     HALF,
-    MASK_AT,
-    MASK_BITS,
     OWN_COVERED,
     OWN_SUBSUMED,
     OWNER,
     ROOM,
     SETTLED,
-    SPLIT,
     SUBSUMED,
-    T_HI,
-    T_LO,
-    TEST,
-    UNSPLIT,
     Columns,
     Tree,
     entries_at,
@@ -125,8 +113,7 @@ def settle(tree: Tree, records: RecordArrays, path: Words, x: int) -> None:
         c = data[i, ENTRY] >> 32
         equal += subsumed(cold, records, c, path)
         data[i, ENTRY] = I64(c) << 32
-        _write_test(tree, i, records, c, path)
-        data[i, ENTRY] |= _decided(tree, records, c, path, data[i, ENTRY] & TEST) << MASK_AT
+        _write_test(data, i, records, c, path)
     covers = used * (count - cold[x, SETTLED]) - equal
     unmark_path(tree, x, path)
     cold[x, SETTLED] = count
@@ -135,54 +122,20 @@ def settle(tree: Tree, records: RecordArrays, path: Words, x: int) -> None:
 
 
 @inlined
-def _write_test(tree: Tree, i: int, records: RecordArrays, c: int, path: Words) -> None:
-    """Give an entry its test: the first predicate on an attribute that the path does not use, or else one it does not decide."""
-    data, words, at = tree.data, records.words, records.at[c]
+def _write_test(data: Columns, i: int, records: RecordArrays, c: int, path: Words) -> None:
+    """Give an entry its test: the first predicate on an attribute that the path does not use, or else the first one."""
+    words, at = records.words, records.at[c]
     for _ in range(records.size[c]):
         head = words[at]
         if head & 3 != SOME:
             break
         is_free = path[head >> 32] == 0
-        is_first = data[i, ENTRY] & HALF == 0 and not _is_decided(tree, words, at, path)
-        if (is_free or is_first) and head >> 32 < TEST - 1:
+        if is_free or data[i, ENTRY] & HALF == 0:
             data[i, ENTRY] = I64(c) << 32 | ((head >> 32) + 1)
             data[i, E_LO], data[i, E_HI] = interval_at(words, at)
         if is_free:
             break
         at = following(words, at)
-
-
-@inlined
-def tells_one_interval(tree: Tree, y: int) -> bool:
-    """Whether expressions with another interval are strangers to a bucket, or would be if it had p-nodes."""
-    hot = tree.hot
-    # Buckets of one value may have expressions with other values: those between two whole numbers, or outside of the domain.
-    is_wide = tree.cold[y, B_LO] < tree.cold[y, B_HI]
-    return hot[y, SPLIT] == UNSPLIT and (is_wide or hot[y, T_LO] == hot[y, T_HI])
-
-
-@inlined
-def _is_decided(tree: Tree, words: Words, at: int, path: Words) -> bool:
-    """Whether the path decides the predicate at a place of a record."""
-    head = words[at]
-    y = path[head >> 32]
-    if y == 0 or head & HALF != ONE_INTERVAL:
-        return False
-    return words[at + 1] == tree.hot[y, T_LO] and words[at + 2] == tree.hot[y, T_HI] and tells_one_interval(tree, y)
-
-
-@inlined
-def _decided(tree: Tree, records: RecordArrays, c: int, path: Words, test: int) -> int:
-    """The mask of an entry: the first predicates of its record that the path and its test decide."""
-    words, at, mask, tested = records.words, records.at[c], I64(0), False
-    for i in range(min(records.size[c], MASK_BITS)):
-        head = words[at]
-        is_test = not tested and (head >> 32) + 1 == test
-        tested |= is_test
-        if (is_test and head & HALF == ONE_INTERVAL) or _is_decided(tree, words, at, path):
-            mask |= I64(1) << i
-        at = following(words, at)
-    return mask
 
 
 @inlined

@@ -11,15 +11,7 @@ import numpy as np
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.numbers import F64, I64, I32s
 from tamis.papers.be_tree.domains import DomainArrays, behind, middle
-from tamis.papers.be_tree.entries import (
-    ABSENT,
-    following,
-    interval_at,
-    interval_on,
-    settle,
-    tells_one_interval,
-    unsettle,
-)
+from tamis.papers.be_tree.entries import ABSENT, following, interval_at, interval_on, settle, unsettle
 from tamis.papers.be_tree.nodes import (
     ATTR,
     B_HI,
@@ -96,10 +88,7 @@ def _insert(tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: S
         if missing > 0:
             x = _new_half(tree, domains, x, missing == 2)
         append(tree, home, x, c)
-        low, high = hot[x, T_LO], hot[x, T_HI]
         _pass_down(tree, scratch, x)
-        if hot[x, SPLIT] == UNSPLIT and (hot[x, T_LO] != low or hot[x, T_HI] != high):
-            unsettle(tree, x)  # Its entries may rely on the boundary.
         if hot[x, LEAF] & HALF > tree.cold[x, CAP]:
             add_task(tree, x, CLUSTER if x > 0 else PARTITION)
         else:
@@ -144,7 +133,7 @@ def _find_place(tree: Tree, records: RecordArrays, c: int, scratch: Scratch) -> 
 
     STRANGER becomes the bucket to which the conjunction is a stranger, if there is one.
     """
-    hot = tree.hot
+    hot, cold = tree.hot, tree.cold
     x, missing = I64(0), I64(0)
     while missing == 0:
         p = _best_partition(tree, records, c, scratch.wanted, x)
@@ -156,7 +145,7 @@ def _find_place(tree: Tree, records: RecordArrays, c: int, scratch: Scratch) -> 
         x, missing = _insert_cdir(hot, tree.pnode[p, TOP], lo, hi)
         # In a bucket that is partitioned but not split, all expressions have the same interval.
         same = hot[x, T_LO] == lo and hot[x, T_HI] == hi
-        if hot[x, PDIR] > 0 and not same and tells_one_interval(tree, x):
+        if hot[x, PDIR] > 0 and hot[x, SPLIT] == UNSPLIT and cold[x, B_LO] < cold[x, B_HI] and not same:
             tree.state[STRANGER] = x
             break
     return x, missing

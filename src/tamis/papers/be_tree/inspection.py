@@ -121,7 +121,6 @@ class _Checker:
         assert cold[n.CAP] % self._tree.settings.max_cap == 0
         assert cold[n.SETTLED] == len(own)
         self._room(x, len(own))
-        self._masks(x, path)
         attributes = {int(self._tree.pnode[p, n.ATTR]) for p in p_nodes_of(self._tree, x)}
         assert len(attributes) == hot[n.PDIR] >> 32
         assert not attributes & path.keys(), "no attribute is used twice on a path"
@@ -143,17 +142,6 @@ class _Checker:
         assert (cold[n.BELOW], cold[n.SUBSUMED], cold[n.COVERED], cold[n.LOSS_BELOW]) == found
         assert x == 0 or sums.conjunctions, "empty nodes vanish"
         return sums
-
-    def _masks(self, x: int, path: dict[int, int]) -> None:
-        """Check that masks have predicates that the test or a boundary decides."""
-        begin, count = n.entries_at(self._tree.hot, x)
-        for entry, lo, hi in self._tree.data[begin : begin + count].tolist():
-            mask, test = (entry & HALF) >> n.MASK_AT, (entry & n.TEST) - 1
-            for i, (d, mode, ends) in enumerate(self._predicates(entry >> 32)):
-                if mask >> i & 1:
-                    boundary = self._tree.hot[path[d], [n.T_LO, n.T_HI]].tolist() if d in path else None
-                    assert mode == Mode.SOME
-                    assert ends == boundary or (d == test and ends == [lo, hi])
 
     def _is_subsumed(self, c: int, d: int, bucket: int) -> bool:
         ends = self._tree.cold[bucket, [n.B_LO, n.B_HI]].tolist()

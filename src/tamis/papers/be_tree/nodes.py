@@ -14,8 +14,7 @@ attribute).
 
 An entry is a conjunction with the bounds of one predicate, which is tested before the record is looked up. It is the most
 selective predicate about which the path to the node says nothing. Five entries of an l-node take two cache lines, five records
-ten or more. The mask of an entry says which predicates of its record need no evaluation then: the one that was tested, and those
-that the path decides (see `entries`).
+ten or more.
 
 Freed nodes and p-nodes are linked by ABOVE and NEXT, freed chunks of one size by the first word of each.
 """
@@ -65,11 +64,8 @@ while the bucket is not split. LEFT: operations to the end of the window. LOST: 
     COLD,
 ) = range(18)
 ATTR, TOP, CNODE, NEXT, BEFORE, WHOLE, PNODE = range(7)
-# Columns of `data`: the conjunction, its mask, and the dimension of its test plus one, 0 without a test; the bounds of the test.
+# Columns of `data`: the conjunction and, behind it, the dimension of its test plus one, 0 without a test; the bounds of the test.
 ENTRY, E_LO, E_HI = range(3)
-MASK_AT, MASK_BITS = 24, 8
-"""The place of the mask in an entry, and how many predicates it has a bit for: the first ones of the record."""
-TEST = (1 << MASK_AT) - 1
 # Columns of `home`.
 NODE, PLACE = range(2)
 # The state of the tree. From HEADS on: the first free chunk of 1 << i entries, plus one.
