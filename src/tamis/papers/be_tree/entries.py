@@ -1,13 +1,14 @@
 """Entries of l-nodes: the intervals of expressions (Table 1), the tests of entries, and the gain of their place in the tree.
 
-An expression has, on each attribute, the interval from the lowest to the highest value of its predicate; all values for `!=` and
-NOT IN, as in the paper. Attributes that must be absent are not used.
+On each attribute, an expression has the interval from the lowest to the highest value of its predicate. For `!=` and NOT IN,
+these are all values, as in the paper. Attributes that must be absent are not used.
 """
 
 from __future__ import annotations
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
+from tamis.kernels.bits import first_half, halves, second_half
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I64
 from tamis.papers.be_tree.nodes import (
@@ -19,7 +20,6 @@ from tamis.papers.be_tree.nodes import (
     E_HI,
     E_LO,
     ENTRY,
-    HALF,
     OWN_COVERED,
     OWN_SUBSUMED,
     OWNER,
@@ -34,7 +34,15 @@ from tamis.papers.be_tree.nodes import (
     room_for,
     set_room,
 )
-from tamis.papers.parts.records import ONE_INTERVAL, RecordArrays, Words
+from tamis.papers.parts.records import (
+    RecordArrays,
+    Words,
+    dimension_in,
+    following,
+    has_one_interval,
+    intervals_in,
+    mode_in,
+)
 
 SOME, ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 ALL_LO, ALL_HI = KEY_MIN + 1, KEY_MAX
@@ -44,15 +52,9 @@ ALL_LO, ALL_HI = KEY_MIN + 1, KEY_MAX
 def interval_at(words: Words, at: int) -> tuple[int, int]:
     """The interval of the predicate whose head is at a place of a record."""
     head = words[at]
-    if head & 3 == SOME:
-        return words[at + 1], words[at + 2 * ((head & HALF) >> 2)]
+    if mode_in(head) == SOME:
+        return words[at + 1], words[at + 2 * intervals_in(head)]
     return I64(ALL_LO), I64(ALL_HI)
-
-
-@inlined
-def following(words: Words, at: int) -> int:
-    """Where the next predicate of a record is."""
-    return at + 1 + 2 * ((words[at] & HALF) >> 2)
 
 
 @inlined
@@ -60,7 +62,7 @@ def interval_on(records: RecordArrays, c: int, attribute: int) -> tuple[int, int
     """The interval of a conjunction on an attribute: that of its first usable predicate there, the most selective one."""
     words, at = records.words, records.at[c]
     for _ in range(records.size[c]):
-        if words[at] >> 32 == attribute and words[at] & 3 != ABSENT:
+        if dimension_in(words[at]) == attribute and mode_in(words[at]) != ABSENT:
             break
         at = following(words, at)
     return interval_at(words, at)
@@ -92,8 +94,8 @@ def subsumed(cold: Columns, records: RecordArrays, c: int, path: Words) -> int:
     words, at, equal = records.words, records.at[c], I64(0)
     for _ in range(records.size[c]):
         head = words[at]
-        x = path[head >> 32]
-        if x > 0 and head & HALF == ONE_INTERVAL and words[at + 1] == cold[x, B_LO] and words[at + 2] == cold[x, B_HI]:
+        x = path[dimension_in(head)]
+        if x > 0 and has_one_interval(head) and words[at + 1] == cold[x, B_LO] and words[at + 2] == cold[x, B_HI]:
             equal += 1
         at = following(words, at)
     return equal
@@ -104,15 +106,15 @@ def settle(tree: Tree, records: RecordArrays, path: Words, x: int) -> None:
     """Write the tests of the last entries of an l-node, which stay there, and count their gain."""
     cold, data = tree.cold, tree.data
     begin, count = entries_at(tree.hot, x)
-    if cold[x, ROOM] > 0 and count <= 1 << cold[x, ROOM] >> 2:
+    if cold[x, ROOM] > 0 and 4 * count <= 1 << cold[x, ROOM]:
         set_room(tree, x, room_for(count) if count > 0 else -1)
         begin, _ = entries_at(tree.hot, x)
     used = mark_path(tree, x, path)
     equal = I64(0)
     for i in range(begin + cold[x, SETTLED], begin + count):
-        c = data[i, ENTRY] >> 32
+        c = first_half(data[i, ENTRY])
         equal += subsumed(cold, records, c, path)
-        data[i, ENTRY] = I64(c) << 32
+        data[i, ENTRY] = halves(I64(c), 0)
         _write_test(data, i, records, c, path)
     covers = used * (count - cold[x, SETTLED]) - equal
     unmark_path(tree, x, path)
@@ -127,11 +129,11 @@ def _write_test(data: Columns, i: int, records: RecordArrays, c: int, path: Word
     words, at = records.words, records.at[c]
     for _ in range(records.size[c]):
         head = words[at]
-        if head & 3 != SOME:
+        if mode_in(head) != SOME:
             break
-        is_free = path[head >> 32] == 0
-        if is_free or data[i, ENTRY] & HALF == 0:
-            data[i, ENTRY] = I64(c) << 32 | ((head >> 32) + 1)
+        is_free = path[dimension_in(head)] == 0
+        if is_free or second_half(data[i, ENTRY]) == 0:
+            data[i, ENTRY] = halves(I64(c), dimension_in(head) + 1)
             data[i, E_LO], data[i, E_HI] = interval_at(words, at)
         if is_free:
             break

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.bits import first_half, second_half
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, UP, I32s, I64s
 from tamis.papers.be_tree.entries import SOME
@@ -22,7 +23,6 @@ from tamis.papers.be_tree.nodes import (
     E_HI,
     E_LO,
     ENTRY,
-    HALF,
     KIDS,
     LEAF,
     LEFT,
@@ -39,7 +39,7 @@ from tamis.papers.be_tree.nodes import (
 )
 from tamis.papers.parts.collecting import Output, note_event
 from tamis.papers.parts.pair_map import value_of
-from tamis.papers.parts.records import EventKeys, RecordArrays, event_keys, failing, load_keys, unload_keys
+from tamis.papers.parts.records import EventKeys, RecordArrays, event_keys, failing, load_keys, mode_in, unload_keys
 
 _BLOCK = 128
 """Records verified at a time: few enough to stay in the cache."""
@@ -102,7 +102,7 @@ def _search(tree: Tree, batch: EventBatch, scratch: MatchScratch, event: int, si
         at += 1
         # Search the p-directory the shorter way: along its p-nodes, or along the event's attributes.
         directory, v = tree.hot[UP(x), PDIR], begin
-        p, listed = directory & HALF, directory >> 32 <= attributes
+        p, listed = second_half(directory), first_half(directory) <= attributes
         while p > 0 and (listed or v < end):
             if listed:
                 d, y = pnode[UP(p), ATTR], pnode[UP(p), TOP]
@@ -140,9 +140,9 @@ def _search_cdir(tree: Tree, scratch: MatchScratch, d: int, y: int, reached: int
             hot[UP(y), LOST] += 1
             break
         scratch.reached[UP(reached)] = y
-        reached += (hot[UP(y), LEAF] & HALF | hot[UP(y), PDIR]) != 0
+        reached += (second_half(hot[UP(y), LEAF]) | hot[UP(y), PDIR]) != 0
         kids = hot[UP(y), KIDS]
-        y = kids >> 32 if value <= hot[UP(y), SPLIT] else kids & HALF
+        y = first_half(kids) if value <= hot[UP(y), SPLIT] else second_half(kids)
     return reached, visited
 
 
@@ -164,7 +164,7 @@ def _search_several(
             continue
         scratch.reached[reached] = bucket
         reached += 1
-        for child in (hot[bucket, KIDS] >> 32, hot[bucket, KIDS] & HALF):
+        for child in (first_half(hot[bucket, KIDS]), second_half(hot[bucket, KIDS])):
             if child > 0:
                 buckets[left] = child
                 left += 1
@@ -188,11 +188,11 @@ def _check_subs(
     candidates, evaluated, matched, filled = I64(0), I64(0), I64(0), 0
     for n in range(reached):
         x = scratch.reached[n]
-        i, lost = hot[UP(x), LEAF] >> 32, 0
-        last = i + (hot[UP(x), LEAF] & HALF)
+        i, lost = first_half(hot[UP(x), LEAF]), 0
+        last = i + second_half(hot[UP(x), LEAF])
         candidates += last - i
         while i < last:
-            d = (data[UP(i), ENTRY] & HALF) - 1
+            d = second_half(data[UP(i), ENTRY]) - 1
             passes = True
             if d >= 0:
                 evaluated += 1
@@ -201,7 +201,7 @@ def _check_subs(
                 else:
                     passes = _meets(batch, scratch.keys, d, data[i, E_LO], data[i, E_HI])
             if passes:
-                passed[filled, _ROW], passed[filled, _FROM] = data[UP(i), ENTRY] >> 32, x
+                passed[filled, _ROW], passed[filled, _FROM] = first_half(data[UP(i), ENTRY]), x
                 filled += 1
                 if filled == _BLOCK:
                     more, tests = _verify(
@@ -247,7 +247,7 @@ def _verify(
                 matches[written + matched] = passed[UP(i), _ROW]
             matched += 1
         else:
-            tested = words[UP(passed[UP(i), _AT])] & 3 == SOME
+            tested = mode_in(words[UP(passed[UP(i), _AT])]) == SOME
             hot[UP(passed[UP(i), _FROM]), LOST] += held + 1 + tested
     return matched, tests
 
