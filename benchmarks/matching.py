@@ -24,7 +24,7 @@ from tamis.engine.engine import Engine
 from tamis.engine.matching.results import Found
 from tamis.engine.rows import Rows, concatenated
 from tamis.engine.segment import segments_of
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.matcher import matcher_over
 from tamis.papers.scan import Scan
@@ -113,7 +113,7 @@ class Scanned:
         slots = []
         for event in range(len(batch.start) - 1):
             rows = found.conjunction[found.event == event]
-            slots.append(np.sort(self._slot[run_indices(self._start[rows], self._count[rows])]))
+            slots.append(np.sort(self._slot[span_indices(self._start[rows], self._count[rows])]))
         return slots
 
 

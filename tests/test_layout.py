@@ -22,6 +22,27 @@ NUMBERED = {
 }
 """Kernels that may take elements of an array by a number other than 0, with the reason."""
 
+WORDS = frozenset(
+    {
+        "kernels/bits.py",
+        "kernels/hashing.py",
+        "engine/layout/aspects.py",
+        "engine/layout/lookup.py",
+        "engine/layout/record_header.py",
+        "engine/layout/record_words.py",
+    }
+)
+"""The modules that declare words: they say which bits of a number mean what, and give them names."""
+SHIFTED = {
+    ("engine/layout/runs.py", "_side"): "the number of bits of a width",
+    ("kernels/sorting.py", "middle_of"): "half of a sum",
+    ("papers/ps_tree/signatures.py", "_step"): "one half of a hash",
+    ("papers/tatbul/matching.py", "_verify"): "the bits of a word, one after another",
+    ("papers/tatbul/segment_tree.py", "_search"): "half of a number of nodes",
+    ("papers/tatbul/segment_tree.py", "_store"): "halves of numbers of nodes, and whether one is odd",
+}
+"""Kernels that may shift by a number or mask with one, with the reason."""
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -101,6 +122,49 @@ def test_kernels_read_arrays_by_name() -> None:
         if any(isinstance(index, int) and index for index in indexes):
             numbered.append(place)
     assert numbered == []
+
+
+def is_number(node: ast.expr) -> bool:
+    """Whether an expression is a number, perhaps with a type: 15, U32(15), U32(1 << 4)."""
+    if isinstance(node, ast.BinOp):
+        return is_number(node.left) and is_number(node.right)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
+        return node.func.id in ("I64", "U8", "U32", "U64", "UP") and is_number(node.args[0])
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def takes_bits(node: ast.AST) -> bool:
+    """Whether an expression or assignment shifts by a number, or masks with one."""
+    if isinstance(node, ast.BinOp):
+        left, right = node.left, node.right
+    elif isinstance(node, ast.AugAssign):
+        left, right = node.target, node.value
+    else:
+        return False
+    if isinstance(node.op, ast.BitAnd):
+        return is_number(left) or is_number(right)
+    return isinstance(node.op, ast.LShift | ast.RShift) and is_number(right)
+
+
+def test_kernels_name_the_bits_that_they_take() -> None:
+    """A number in a shift or a mask stands for a part of a word that has no name."""
+    nameless, allowed = [], {(str(SOURCE / path), name) for path, name in SHIFTED}
+    words = {str(SOURCE / path) for path in WORDS}
+    for place, path, node in functions(list(SOURCE.rglob("*.py"))):
+        if is_kernel(node) and str(path) not in words and (str(path), node.name) not in allowed:
+            nameless += [f"{place}: {ast.unparse(each)}" for each in ast.walk(node) if takes_bits(each)]
+    assert nameless == []
+
+
+def test_tests_change_no_constants() -> None:
+    """Limits are arguments, so no test gives a constant or a private name another value."""
+    changed = []
+    for path in (ROOT / "tests").rglob("*.py"):
+        for name in re.findall(r'setattr\([^,"]*,?\s*"([^"]+)"', path.read_text(encoding="utf-8")):
+            last = name.split(".")[-1]
+            if last.isupper() or last.startswith("_"):
+                changed.append(f"{path.relative_to(ROOT)}: {name}")
+    assert changed == []
 
 
 def test_the_page_of_the_architecture_names_all_packages() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.broker import Broker, Note, opening
+from tamis.broker import Broker, Note
 from tamis.broker.limits import BrokerLimits
-from tamis.broker.queue_block import Block
-from tamis.broker.queues import Queues
+from tamis.broker.state import State
 from tamis.errors import BrokerError, EventError, HistoryError, OptionError, ParseError, UnknownIdError
 
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
@@ -465,13 +463,15 @@ def test_a_reader_opens_while_old_events_leave(tmp_path: Path, clock: Clock, mon
             broker.publish({"price": price})
         clock.wait(11)
 
-        def compacted(limits: BrokerLimits, blocks: Sequence[Block] = ()) -> Queues:
-            broker.compact()
-            return Queues(limits, blocks)
+        catch_up = State.catch_up
 
-        monkeypatch.setattr(opening, "Queues", compacted)
-        with Broker(tmp_path / "b", read_only=True, clock=clock) as reader:
+        def after_events_left(state: State) -> None:
             monkeypatch.undo()
+            broker.compact()
+            catch_up(state)
+
+        monkeypatch.setattr(State, "catch_up", after_events_left)
+        with Broker(tmp_path / "b", read_only=True, clock=clock) as reader:
             broker.publish({"price": 1})
             assert notes(reader, "ann") == [(11, 11, ("a",))]
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.broker import open as open_broker
-from tamis.cli.following import RECORDS_TOGETHER
+from tamis.cli.following import ITEMS_TOGETHER
 from tests.cli.broker_running import events_of, failure, lines, publish, records
 from tests.cli.running import run, write
 
@@ -164,7 +164,7 @@ def test_ack_while_another_process_writes(alerts: Path) -> None:
 
 
 def test_more_notes_than_a_block_has(alerts: Path) -> None:
-    count = RECORDS_TOGETHER + 5
+    count = ITEMS_TOGETHER + 5
     publish(alerts, *[{"price": 5}] * count)
     assert [note["sequence"] for note in records("receive", alerts, "ann", "--ack")] == list(range(1, count + 1))
     assert records("receive", alerts, "ann") == []

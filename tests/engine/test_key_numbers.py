@@ -60,7 +60,7 @@ def in_line(wanted: int, lines: int, count: int) -> list[int]:
 def test_each_named_key_has_its_own_number() -> None:
     chance = random.Random(1)
     keys = [BESIDE * each for each in chance.sample(range(-(1 << 20), 1 << 20), 3000)]
-    keyed = Segment.of(named(keys, 2), None).body.roll
+    keyed = Segment.of(named(keys, 2), None).body.key_numbers
     for dimension in range(2):
         numbers = [number(keyed, dimension, key) for key in keys]
         assert len({*numbers, UNKNOWN}) == len(keys) + 1
@@ -72,7 +72,7 @@ def test_each_named_key_has_its_own_number() -> None:
 
 def test_marks_reject_nearly_all_other_keys() -> None:
     chance = random.Random(2)
-    keyed = Segment.of(named([BESIDE * each for each in chance.sample(range(1 << 20), 3000)]), None).body.roll
+    keyed = Segment.of(named([BESIDE * each for each in chance.sample(range(1 << 20), 3000)]), None).body.key_numbers
     keys = [BESIDE * chance.randrange(1 << 21, 1 << 22) for _ in range(2000)]
     wrong = sum(may_be_known(I64(key), int(keyed.start[1]), keyed.mark) for key in keys)
     assert 0 < wrong < 0.06 * len(keys)
@@ -88,7 +88,7 @@ def test_full_lines(of_line: int) -> None:
     rest = chance.sample(elsewhere, 6 * lines - len(crowd))
     rows = named([*crowd, *rest])
     segment = Segment.of(rows, None)
-    keyed = segment.body.roll
+    keyed = segment.body.key_numbers
     assert keyed.start.tolist() == [0, lines]
     assert np.count_nonzero(keyed.key.reshape(-1, LINE)[:, -1] != KEY_MAX) > 3
     assert len({number(keyed, 0, key) for key in crowd}) == len(crowd)
@@ -101,7 +101,7 @@ def test_full_lines(of_line: int) -> None:
 @pytest.mark.kernels
 def test_numbers_of_a_few_keys() -> None:
     keys = [BESIDE * each for each in range(-150, 150)]
-    keyed = Segment.of(named(keys), None).body.roll
+    keyed = Segment.of(named(keys), None).body.key_numbers
     assert len({number(keyed, 0, key) for key in keys} | {UNKNOWN}) == len(keys) + 1
     assert {number(keyed, 0, key + 1) for key in keys} == {UNKNOWN}
 
@@ -111,7 +111,7 @@ def test_the_highest_key_has_no_number() -> None:
     keys = [BESIDE * each for each in range(1, 600)]
     rows = named([*keys, KEY_MAX])
     segment = Segment.of(rows, None)
-    assert number(segment.body.roll, 0, KEY_MAX) == UNKNOWN
+    assert number(segment.body.key_numbers, 0, KEY_MAX) == UNKNOWN
     events: list[Event] = [{0: [(key, key)]} for key in (KEY_MAX, KEY_MAX - 1, keys[5], keys[5] + 1)]
     check(rows, events, segment=segment)
 

@@ -12,14 +12,14 @@ import pytest
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Leaf, Mode
-from tamis.engine.layout import key_numbers, lookup
+from tamis.engine.layout.limits import LayoutLimits
 from tamis.engine.layout.records import order_of
 from tamis.engine.matching.owners import ALIVE, NOT_BY_SLOT
 from tamis.engine.matching.results import Life, Work
 from tamis.engine.matching.thread_scratch import USUAL_SIZES, ScratchSizes, ThreadScratch
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
-from tamis.kernels.kernel import COMPILED, lean_kernel
+from tamis.kernels.kernel import lean_kernel
 from tests.engine.naive import Columns, rows_with
 from tests.engine.random_rows import RandomRows, random_shape
 from tests.papers.naive import Event, batch_of, matching
@@ -92,11 +92,12 @@ def test_a_few_random_rows_uncompiled() -> None:
 
 
 @pytest.mark.kernels
-def test_lists_whose_size_does_not_fit_in_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not COMPILED:  # Compiled kernels contain the constant, and eight million entries are too many for a test.
-        monkeypatch.setattr(lookup, "MOST_SIZE", 1)
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_lists_whose_size_does_not_fit_in_a_word(size: int) -> None:
     made = RandomRows(5, random_shape(random.Random(5))._replace(rows=60))
-    check(rows_with(made.clauses()), [made.event() for _ in range(10)])
+    rows, events = rows_with(made.clauses()), [made.event() for _ in range(10)]
+    segment = Segment.of(rows, None, limits=LayoutLimits(list_size=size))
+    assert check(rows, events, segment=segment) == check(rows, events)
 
 
 @pytest.mark.kernels
@@ -278,14 +279,13 @@ def test_wide_dimensions_near_and_far(before: int, step: int) -> None:
         check(rows, events, sample)
 
 
-def test_too_many_keys_to_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_numbers, "HIGHEST_CODE", 1000)
+def test_too_many_keys_to_number() -> None:
     chance = random.Random(6)
     step = (1 << 40) + 1
     clauses = [[wide_leaf(chance, d, step) for d in range(2)] for _ in range(1500)]
     rows = rows_with(clauses)
-    segment = Segment.of(rows, None)
-    assert len(segment.body.roll.key) == 0
+    segment = Segment.of(rows, None, limits=LayoutLimits(key_numbers=1000))
+    assert len(segment.body.key_numbers.key) == 0
     keys = [chance.randrange(2000) * step for _ in range(60)]
     events: list[Event] = [{0: [(key, key)], 1: [(other, other)]} for key, other in itertools.pairwise(keys)]
     assert check(rows, events, segment=segment).compared > 0

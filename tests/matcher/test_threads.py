@@ -15,12 +15,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.encoding.dimensions import dimension, labels
-from tamis.encoding.expressions.conjunctions import canonical
-from tamis.engine import engine
-from tamis.engine.segment import segments_of
 from tamis.language.evaluate import matches
-from tamis.matcher import clauses
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.matcher import matcher_over
 from tests.matcher.small import matcher_with, small_limits
@@ -61,10 +56,7 @@ def in_threads(work: Callable[[], None], readers: list[Callable[[], None]]) -> N
 
 
 def side(pair: int, number: int) -> str:
-    """The expression of a pair at some time. It always matches the events below, each time with other constants and clauses.
-
-    Some constants fall in ever narrower gaps, so that labels move.
-    """
+    """The expression of a pair at some time. It always matches the events below, each time with other constants and clauses."""
     texts = [
         f"x = {pair} AND y > {-number}",
         f"x = {pair} AND s LIKE '%common%' AND n < {number + 10}",
@@ -79,11 +71,7 @@ EVENT = {"y": 1, "n": 5, "s": "in common with all"}
 
 
 @pytest.mark.parametrize("changes", [400])
-def test_each_result_is_true_for_one_moment(
-    changes: int, cases: Callable[[int], int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Little room, so that labels move.
-    monkeypatch.setattr(dimension, "Labels", lambda first, _: labels.Labels(first, first + 256))
+def test_each_result_is_true_for_one_moment(changes: int, cases: Callable[[int], int]) -> None:
     store = EngineStore(limits=MERGE_OFTEN)
     matcher = matcher_over(store)
     matcher.add_many([f"p{pair}" for pair in range(PAIRS)], [side(pair, 0) for pair in range(PAIRS)])
@@ -94,6 +82,8 @@ def test_each_result_is_true_for_one_moment(
         for number in range(cases(changes)):
             pair = chance.randrange(PAIRS)
             matcher.replace(f"p{pair}", side(pair, number))
+            if number % 4 == 0:  # Each constant is between the last two, so labels move.
+                matcher.add(f"narrow{number}", f"z < 0 AND s > 'a{('bd' * number)[: number // 4]}c'")
             if number % 5 == 0:
                 matcher.add(f"extra{number}", f"z = {number} OR s LIKE '%e{number}%'")
             if number % 50 == 49:
@@ -228,8 +218,14 @@ def test_matching_does_not_wait_for_compiling_and_building(occasion: str, monkey
 
         return called
 
-    monkeypatch.setattr(clauses, "canonical", meanwhile(canonical))
-    monkeypatch.setattr(engine, "segments_of", meanwhile(segments_of))
+    keyed = store.keyed
+    for owner, name in (
+        (keyed, "compile_any"),
+        (keyed, "compile_rows"),
+        (keyed.engine, "living"),
+        (keyed.engine, "build"),
+    ):
+        monkeypatch.setattr(owner, name, meanwhile(getattr(owner, name)))
     if occasion == "adding a table":
         predicates = [[{"attribute": "name", "operator": "=", "values": [str(number)]}] for number in range(50)]
         matcher.add_table(pa.table({"id": range(6000, 6050), "predicates": predicates}))

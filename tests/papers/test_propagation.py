@@ -12,7 +12,7 @@ import tamis
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
-from tamis.papers.fabret.bit_vector import WORD
+from tamis.kernels.bits import WORD
 from tamis.papers.fabret.propagation import Propagation, PropagationOptions
 from tamis.papers.fabret.statistics import EventStatistics
 from tests.papers.naive import Event, batch_of, matching, rows_of

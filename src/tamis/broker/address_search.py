@@ -6,7 +6,7 @@ An address is a number of 128 bits, kept as two words of 64 bits. The words asce
     high     first word of 0            first word of the address
     low      second word of 10.0.0.1    second word
 
-Measured over 1,000,000 addresses: 48 milliseconds to read those of IPv4, 82 to 147 those of IPv6, which are longer, and 4 to look
+Milliseconds for 1,000,000 addresses: 48 to read those of IPv4, 82 to 147 to read those of IPv6, which are longer, and 4 to look
 for a network. The reference evaluator takes 9 seconds.
 """
 
@@ -19,13 +19,15 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.broker.string_search import bytes_of
+from tamis.kernels.bits import first_half, second_half
 from tamis.kernels.kernel import inlined, kernel
 from tamis.kernels.numbers import I64, Bools, I32s, I64s, U8s
 from tamis.language.addresses import network_range
 
 _NONE, _IPV4, _IPV6 = 0, 4, 6
-_GROUP = 0xFFFF
-"""16 bits: a group of an IPv6 address."""
+_BYTE_BITS, _GROUP_BITS, _WORD_BITS = 8, 16, 64
+"""Bits of a part of an IPv4 address, of a group of an IPv6 address, and of a word."""
+_GROUP = (1 << _GROUP_BITS) - 1
 _SIGN = -(1 << 63)
 """The highest bit of a word."""
 _DOT, _COLON, _ZERO, _NINE = map(ord, ".:09")
@@ -124,7 +126,7 @@ def _ipv4(data: U8s, at: int, end: int) -> int:
             at += 1
         if at == first or part > 255 or (at > first + 1 and data[first] == _ZERO):
             return -1
-        number = number << 8 | part
+        number = number << _BYTE_BITS | part
         if place < 3:
             if at == end or data[at] != _DOT:
                 return -1
@@ -153,7 +155,7 @@ def _ipv6(data: U8s, at: int, end: int) -> tuple[int, _Number]:
             number = _ipv4(data, at, end)
             if number < 0:
                 return _NONE, found
-            found, count, after = _shifted(_shifted(found, number >> 16), number & _GROUP), count + 2, end
+            found, count, after = _shifted(_shifted(found, number >> _GROUP_BITS), number & _GROUP), count + 2, end
         elif after == at or after > at + 4:
             return _NONE, found
         else:
@@ -170,15 +172,16 @@ def _ipv6(data: U8s, at: int, end: int) -> tuple[int, _Number]:
         for _ in range(8 - gap):
             before = _shifted(before, I64(0))
         found = _Number(before.high | found.high, before.low | found.low)
-    if found.high == 0 and found.low >> 32 == _GROUP:
-        return _IPV4, _Number(I64(0), found.low & 0xFFFFFFFF)
+    if found.high == 0 and first_half(found.low) == _GROUP:
+        return _IPV4, _Number(I64(0), second_half(found.low))
     return _IPV6, found
 
 
 @inlined
 def _shifted(number: _Number, group: int) -> _Number:
     """A number with 16 more bits at its end."""
-    return _Number(number.high << 16 | (number.low >> 48 & _GROUP), number.low << 16 | group)
+    highest = number.low >> (_WORD_BITS - _GROUP_BITS) & _GROUP
+    return _Number(number.high << _GROUP_BITS | highest, number.low << _GROUP_BITS | group)
 
 
 @inlined

@@ -74,25 +74,25 @@ class _Past:
     def decide(self, rows: list[HistoryRow], found: dict[int, list[int]]) -> None:
         """Note which subscriptions some events of one key satisfy. The events are in order."""
         if rows[0].kind is None:  # Their histories are empty, and they are in no other history.
-            runs = [[row] for row in rows]
+            groups = [[row] for row in rows]
         else:
             between = self._table.numbers_between(rows[0], rows[-1])
-            runs = self._runs(rows, np.searchsorted(between, [row.sequence for row in rows]))
-        for run in runs:
-            events, newest = self._table.before(run[0]), run[0].newest
+            groups = self._groups(rows, np.searchsorted(between, [row.sequence for row in rows]))
+        for group in groups:
+            events, newest = self._table.before(group[0]), group[0].newest
             self._store.restore_retained(RetainedContents(events, newest, self._table.time_kind, 0))
-            self._go(self._steps(run), found)
+            self._go(self._steps(group), found)
 
-    def _runs(self, rows: list[HistoryRow], places: I64s) -> list[list[HistoryRow]]:
-        """The candidates in runs: the next one is near if no more events lie in between than a history may have."""
+    def _groups(self, rows: list[HistoryRow], places: I64s) -> list[list[HistoryRow]]:
+        """The candidates in groups: the next one is near if no more events lie in between than a history may have."""
         rows_kept = self._table.history.rows
         near = rows_kept or _TOGETHER + max(len(self._table.before(row)) for row in (rows[0], rows[-1]))
         ends = np.flatnonzero(np.diff(places) > near) + 1
         return [rows[start:end] for start, end in zip([0, *ends], [*ends, len(rows)], strict=True)]
 
-    def _steps(self, run: list[HistoryRow]) -> Iterator[_Step]:
-        wanted = {row.sequence: row for row in run}
-        for number, event in self._table.events_between(run[0], run[-1]):
+    def _steps(self, group: list[HistoryRow]) -> Iterator[_Step]:
+        wanted = {row.sequence: row for row in group}
+        for number, event in self._table.events_between(group[0], group[-1]):
             row = wanted.get(number)
             time = None if row is None else self._moment(row)
             if time is not None:

@@ -1,7 +1,7 @@
 """Publishing: events are matched, stored with their matches, and told.
 
 Threads that publish at the same time share a commit. Each puts its events into a line. The first one leads: it stores all events
-of the line in one transaction, wakes their threads, and hands the lead to the first thread that came to the line meanwhile. A
+of the line in one transaction, and wakes their threads. Then the first thread that came to the line meanwhile leads. A
 thread whose events are stored needs no lock, so it is soon back with the next event. It matches its events before it goes to the
 line, while others write. The leader matches again only if subscriptions have changed since.
 """

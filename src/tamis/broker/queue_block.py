@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.kernels.bits import halves, second_half
 from tamis.kernels.numbers import Bools, I32s, I64s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 
 
 class Span(NamedTuple):
@@ -40,7 +41,7 @@ class Span(NamedTuple):
         return self.event, self.meeting
 
 
-class Run(NamedTuple):
+class Stretch(NamedTuple):
     """The notes of one subscriber in a block: from `start` to `end`; `last` is the number of the last one."""
 
     start: int
@@ -68,12 +69,12 @@ class Block(NamedTuple):
     def notes(self) -> int:
         return len(self.event)
 
-    def run(self, subscriber: int) -> Run:
-        """The notes of a subscriber. The run is empty if there are none."""
+    def stretch(self, subscriber: int) -> Stretch:
+        """The notes of a subscriber. The stretch is empty if there are none."""
         at = int(np.searchsorted(self.subscriber, subscriber))
         if at == len(self.subscriber) or self.subscriber[at] != subscriber:
-            return Run(0, 0, 0)
-        return Run(int(self.start[at]), int(self.start[at + 1]), int(self.last[at]))
+            return Stretch(0, 0, 0)
+        return Stretch(int(self.start[at]), int(self.start[at + 1]), int(self.last[at]))
 
 
 class Told(NamedTuple):
@@ -102,7 +103,7 @@ def merged(blocks: Sequence[Block]) -> Block:
     order = _by_subscriber(by_note)
     counts = np.concatenate([np.diff(block.name_start) for block in blocks])
     starts = np.cumsum(counts) - counts
-    names = np.concatenate([block.name for block in blocks])[run_indices(starts[order], counts[order])]
+    names = np.concatenate([block.name for block in blocks])[span_indices(starts[order], counts[order])]
     notes = _Notes(
         by_note[order],
         np.concatenate([block.event for block in blocks])[order],
@@ -119,7 +120,7 @@ def without(block: Block, is_kept: Bools) -> Block:
     """A block with some of its notes alone. A note may go only if all earlier notes of its subscriber cannot be read any more."""
     counts = np.diff(block.name_start)[is_kept]
     by_note = np.repeat(block.subscriber, np.diff(block.start))[is_kept]
-    names = block.name[run_indices(block.name_start[:-1][is_kept], counts)]
+    names = block.name[span_indices(block.name_start[:-1][is_kept], counts)]
     notes = _Notes(by_note, block.event[is_kept], block.moment[is_kept], np.append(0, np.cumsum(counts)), names)
     # A subscriber stays though all its notes go: its last number must not be given again.
     return _block(block.span, notes, block.subscriber)._replace(last=block.last)
@@ -151,9 +152,9 @@ def _last_numbers(blocks: Sequence[Block]) -> I64s:
 
 def _by_subscriber(subscriber: I32s) -> I64s:
     """The order by subscriber, otherwise unchanged. One sort of packed numbers is faster than a stable argsort."""
-    packed = (subscriber.astype(np.int64) << 32) | np.arange(len(subscriber))
+    packed = halves(subscriber.astype(np.int64), np.arange(len(subscriber)))
     packed.sort()
-    return packed & 0xFFFFFFFF
+    return second_half(packed)
 
 
 def _changes(values: I32s | I64s) -> Bools:

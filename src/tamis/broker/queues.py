@@ -150,11 +150,11 @@ class Queues:
         """The next notes of a subscriber after a number, at most `most`."""
         found: list[QueuedNote] = []
         for block in self.blocks:
-            run = block.run(subscriber)
-            start = run.skipped(after)
-            end = min(run.end, start + most - len(found))
+            stretch = block.stretch(subscriber)
+            start = stretch.skipped(after)
+            end = min(stretch.end, start + most - len(found))
             if start < end:
-                found += _notes(block, start, end, run.last - (run.end - 1 - start))
+                found += _notes(block, start, end, stretch.last - (stretch.end - 1 - start))
             if len(found) == most:
                 return found
         number = int(self._counts.view()[subscriber])
@@ -171,18 +171,18 @@ class Queues:
             if tail[place].moment < moment:
                 return number + place + 1
         for block in reversed(self.blocks):
-            run = block.run(subscriber)
-            before = int(np.searchsorted(block.moment[run.start : run.end], moment))
+            stretch = block.stretch(subscriber)
+            before = int(np.searchsorted(block.moment[stretch.start : stretch.end], moment))
             if before:
-                return run.last - (run.end - run.start - before)
-            number = run.last - (run.end - run.start) if run.end > run.start else number
+                return stretch.last - (stretch.end - stretch.start - before)
+            number = stretch.last - (stretch.end - stretch.start) if stretch.end > stretch.start else number
         return number
 
     def told_to(self, subscriber: int, subscription: int) -> I64s:
         """The events that one of its subscriptions was told about."""
         found = []
         for block in self.blocks:
-            start, end, _ = block.run(subscriber)
+            start, end, _ = block.stretch(subscriber)
             low, high = block.name_start[start], block.name_start[end]
             names = low + np.flatnonzero(block.name[low:high] == subscription)
             found.append(block.event[np.searchsorted(block.name_start, names, "right") - 1])

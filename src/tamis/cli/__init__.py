@@ -22,7 +22,7 @@ Events:
 The broker:
     broker_folder       a folder is opened, or its lock awaited      json_output          notes and receipts as JSON lines
     wanted_files        subscriptions of a file for a broker         wanted_load          from there into the broker
-    publish_run         one pass over events                         following            blocks of records, and waiting for more
+    publish_run         one pass over events                         following            notes or changes in blocks
     moment_text         moments as text
 
 Runs and output:

@@ -26,9 +26,9 @@ class ErrorFile:
         FileError
             If writing fails, for example because the disk is full.
         """
-        record = {"file": error.path, "line": error.line, "message": message_of(error)}
+        line = {"file": error.path, "line": error.line, "message": message_of(error)}
         try:
-            self._stream.write(json.dumps(record) + "\n")
+            self._stream.write(json.dumps(line) + "\n")
             self._stream.flush()
         except OSError as failure:
             raise cannot_write(self.path, failure) from None

@@ -1,4 +1,4 @@
-"""Reading records of a broker in blocks, and waiting for more."""
+"""Reading notes or changes of a broker in blocks, and waiting for more."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-RECORDS_TOGETHER = 1_000
-"""Records in a block at most. They are written and acknowledged together."""
+ITEMS_TOGETHER = 1_000
+"""The most notes or changes in a block. They are written and acknowledged together."""
 
 PAUSE = 0.1
-"""Seconds between two looks for more records."""
+"""Seconds between two looks for more items."""
 
 
 def blocks(
@@ -26,21 +26,21 @@ def blocks(
     follow: bool,
     limit: int | None,
 ) -> Iterator[list[T]]:
-    """Blocks of records after a number. With `follow`, they never end.
+    """Blocks of items after a number. With `follow`, they never end.
 
     Parameters
     ----------
     read : callable
-        Number -> the records after it.
+        Number -> the items after it.
     number : callable
-        Record -> its number.
+        Item -> its number.
     limit : int, optional
-        How many records to read in all.
+        How many items to read in all.
     """
     left = limit
     while True:
-        records = read(after)
-        while block := list(islice(records, RECORDS_TOGETHER if left is None else min(left, RECORDS_TOGETHER))):
+        items = read(after)
+        while block := list(islice(items, ITEMS_TOGETHER if left is None else min(left, ITEMS_TOGETHER))):
             yield block
             after = number(block[-1])
             left = None if left is None else left - len(block)

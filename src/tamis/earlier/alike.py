@@ -3,8 +3,8 @@
     names    ("price", "stock", "seller")
     values   doubles,  integers, strings of Arrow      one of them for each event
 
-Measured beside groups of events (`chunks`), with 256 events of five attributes: packing takes twice as long, but a column of
-numbers is filled in a ninth of the time, and an event takes 51 bytes instead of 79.
+Compared with groups of events (`chunks`), with 256 events of five attributes: packing takes twice as long. A column of numbers is
+filled in a ninth of the time. An event takes 51 bytes instead of 79.
 """
 
 from __future__ import annotations

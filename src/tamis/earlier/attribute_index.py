@@ -4,7 +4,7 @@ A comparison of a new event with an earlier value y holds if y lies in certain r
 price. So ANY asks whether some key lies in the ranges, and ALL whether some key lies outside of them. Most answers follow from
 the lowest and the highest key alone. Others take a binary search in each block that may have a key in the range.
 
-An event enters by its place in the column. Blocks get their summaries, and their keys an order, when a join first needs them: so
+An event enters by its place in the column. Blocks get their summaries, and their keys an order, when a join first needs them. So
 an event that no join looks at costs nothing here. Summarizing takes 3 ns an event, ordering takes 50 ns.
 """
 

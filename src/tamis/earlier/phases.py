@@ -8,9 +8,9 @@
     j   distinct joins               k   attributes of constants that an event has
     j'  joins that are left after the constants                    k'  attributes of constants that are left after the joins
 
-j' and k' depend on the event, so they are estimated from statistics: j' is the number of joins that were decided for an event so
-far, on average. An attribute of constants is left if a subscription on it is left, so k' = k * (1 - (1 - s) ** m), if joins leave
-a share s of the subscriptions, and m subscriptions are about an attribute.
+j' and k' depend on the event, so they are estimated from statistics. j' is the mean number of joins that were decided for an
+event so far. An attribute of constants is left if a subscription on it is left. Joins leave a share s of the subscriptions, and m
+subscriptions are about an attribute. So k' = k * (1 - (1 - s) ** m).
 
 Reference: N. Tatbul, section 4.3.1. Departures:
 

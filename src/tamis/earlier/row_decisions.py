@@ -5,10 +5,10 @@ Each row has a history of its own: the events from a first position, which ascen
     events      ... first of row 0 ... first of last row ... | row 0 ... last row
                 [  old: leave in turn  ][       core         ][ rows: come in turn ]
 
-So the lowest key of a row's history is the lowest of three: of the old events from its first one on (a running minimum from the
-right), of the core, and of the rows before it (a running minimum). The same holds for the highest key and for counts. Keys that
-are equal form chains (`key_chains`), which answer `=`. Most rows of a batch have no candidates with joins. So only rows that ask
-have a place in the arrays here.
+So the lowest key of a row's history is the lowest of three keys: that of the old events from its first one on, that of the core,
+and that of the rows before it. The first and the last are running minima, the first from the right. The same holds for the
+highest key and for counts. Keys that are equal form chains (`key_chains`), which answer `=`. Most rows of a batch have no
+candidates with joins. So only rows that ask have a place in the arrays here.
 
 Truths are numbers: 0 FALSE, 1 UNKNOWN, 2 TRUE. So AND is the minimum and OR the maximum. Rows that this module cannot decide,
 such as rows with several values, have OPEN, and are decided one by one.

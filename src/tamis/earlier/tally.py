@@ -1,7 +1,7 @@
 """How many retained events are where on the line of each attribute, and which needs this satisfies.
 
 The ends of all constraints cut the keys of an attribute into *cells*, as in the paper's Interval Index. Each cell counts the
-retained events that it holds. A constraint is some stretches of cells, its *segments*: "some" asks for an event in one of them,
+retained events that it holds. A constraint is some *stretches* of cells: "some" asks for an event in one of them,
 "none" for no event in any.
 
     price      missing | odd |  .. 10) | 10 | (10 .. 20) | 20 | (20 ..   | strings | ...       domain by domain, see `key_ranges`
@@ -30,6 +30,7 @@ from tamis.earlier.needs import Constraint, Need
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import brief_kernel, inlined
 from tamis.kernels.numbers import Bools, I8s, I32s, I64s
+from tamis.kernels.sorting import first_above
 from tamis.language.value_set import EVERYTHING, Span, ValueSet, complement
 from tamis.language.values import Kind
 
@@ -40,8 +41,8 @@ _BLOCK, _GROUP = 64, 4096
 _FEW = 16
 """Needs whose attributes are found one by one."""
 
-Segments = list[tuple[int, int, int]]
-"""The domain, the lowest and the highest key of each segment."""
+Stretches = list[tuple[int, int, int]]
+"""The domain, the lowest and the highest key of each stretch."""
 
 
 class Cells(NamedTuple):
@@ -71,10 +72,10 @@ class Rows(NamedTuple):
     """By clause."""
     members: I64s
     """Constraints of clauses."""
-    segment_at: I64s
+    stretch_at: I64s
     """By constraint."""
     low: I64s
-    """The first cell of each segment."""
+    """The first cell of each stretch."""
     high: I64s
     is_some: Bools
     """By constraint."""
@@ -86,14 +87,7 @@ def count(cells: Cells, counts: Counts, attribute: int, domains: I8s, keys: I64s
     for position in positions:
         place = attribute * DOMAINS + domains[position]
         first, key = cells.start_at[place], keys[position]
-        low, high = first, cells.start_at[place + 1]
-        while low < high:
-            middle = (low + high) >> 1
-            if cells.starts[middle] <= key:
-                low = middle + 1
-            else:
-                high = middle
-        cell = cells.cell_at[place] + low - first
+        cell = cells.cell_at[place] + first_above(cells.starts, first, cells.start_at[place + 1], key) - first
         counts.cells[cell] += step
         counts.blocks[cell // _BLOCK] += step
         counts.groups[cell // _GROUP] += step
@@ -117,8 +111,8 @@ def _has_some(counts: Counts, low: int, high: int) -> bool:
 
 @inlined
 def _holds(rows: Rows, counts: Counts, constraint: int) -> bool:
-    for segment in range(rows.segment_at[constraint], rows.segment_at[constraint + 1]):
-        if _has_some(counts, rows.low[segment], rows.high[segment]):
+    for stretch in range(rows.stretch_at[constraint], rows.stretch_at[constraint + 1]):
+        if _has_some(counts, rows.low[stretch], rows.high[stretch]):
             return bool(rows.is_some[constraint])
     return not rows.is_some[constraint]
 
@@ -162,10 +156,10 @@ class Tally:
         self._columns = [log.column(name) for name in self.attributes]
         self._moves = [_pinned(column, self._places) for column in self._columns]
         """How often the keys of strings had moved."""
-        segments = [
-            _segments(log.column(each.attribute), each, DOMAINS * place_of[each.attribute]) for each in self._places
+        stretches = [
+            _stretches(log.column(each.attribute), each, DOMAINS * place_of[each.attribute]) for each in self._places
         ]
-        of = np.array([segment for each in segments for segment in each], np.int64).reshape(-1, 3)
+        of = np.array([stretch for each in stretches for stretch in each], np.int64).reshape(-1, 3)
         self.cells, low, high = _cells(of, DOMAINS * len(self.attributes))
         size = len(self.cells.starts) + DOMAINS * len(self.attributes)
         self.counts = Counts(
@@ -175,7 +169,7 @@ class Tally:
             _ends(len(need) for need in needs.values()),
             _ends(map(len, clauses)),
             np.array(members, np.int64),
-            _ends(map(len, segments)),
+            _ends(map(len, stretches)),
             low,
             high,
             np.array([each.is_some for each in self._places], np.bool_),
@@ -233,7 +227,7 @@ class Tally:
         if place is None:
             return None
         rows = self._rows
-        part = slice(rows.segment_at[place], rows.segment_at[place + 1])
+        part = slice(rows.stretch_at[place], rows.stretch_at[place + 1])
         some = any(
             self.counts.cells[low : high + 1].any()
             for low, high in zip(rows.low[part].tolist(), rows.high[part].tolist(), strict=True)
@@ -246,9 +240,9 @@ def _ends(sizes: Iterable[int]) -> I64s:
     return np.append(0, np.cumsum(np.fromiter(sizes, np.int64))).astype(np.int64)
 
 
-def _cells(segments: I64s, places: int) -> tuple[Cells, I64s, I64s]:
-    """The cells between the ends of all segments, and the first and last cell of each segment."""
-    place, low, high = segments.T
+def _cells(stretches: I64s, places: int) -> tuple[Cells, I64s, I64s]:
+    """The cells between the ends of all stretches, and the first and last cell of each stretch."""
+    place, low, high = stretches.T
     has_low, has_high = low > KEY_MIN, high < KEY_MAX
     of = np.concatenate([place[has_low], place[has_high]])
     starts = np.concatenate([low[has_low], high[has_high] + 1])
@@ -290,8 +284,8 @@ def _named(values: ValueSet) -> tuple[list[Span], bool] | None:
     return None
 
 
-def _segments(column: Column, constraint: Constraint, place: int) -> Segments:
-    """The segments of a constraint, with the place of its attribute."""
+def _stretches(column: Column, constraint: Constraint, place: int) -> Stretches:
+    """The stretches of a constraint, with the place of its attribute."""
     found = [(MISSING, KEY_MIN, KEY_MAX)] if constraint.missing else []
     if constraint.is_some:
         found.append((ODD, KEY_MIN, KEY_MAX))

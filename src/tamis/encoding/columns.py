@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.errors import EventError, shortened
 from tamis.kernels.numbers import Bools, I64s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.language.values import INT64_MAX, INT64_MIN, Kind, is_moment
 
 VARIANT_FIELDS = ("integer", "number", "string", "boolean", "timestamp")
@@ -86,7 +86,7 @@ def list_places(lists: pa.Array) -> tuple[Rows, Rows]:
         starts, counts = offsets[:-1], np.diff(offsets)
     if lists.null_count:
         counts = np.where(lists.is_valid().to_numpy(zero_copy_only=False), counts, 0)
-    return run_indices(starts, counts), np.repeat(np.arange(len(lists), dtype=np.int64), counts)
+    return span_indices(starts, counts), np.repeat(np.arange(len(lists), dtype=np.int64), counts)
 
 
 def chosen(values: pa.Array, places: npt.NDArray[Any]) -> pa.Array:

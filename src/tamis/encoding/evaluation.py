@@ -20,6 +20,7 @@ from tamis.encoding.expressions.predicates import Predicates
 from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import UP, I64s
+from tamis.kernels.sorting import first_at_least
 
 _SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 
@@ -65,13 +66,7 @@ def predicate_holds(p: int, predicates: Predicates, batch: EventBatch, places: E
     begin, end = predicates.start[p], predicates.start[p + 1]
     found = False
     for v in range(first, first + count):
-        at, last = begin, end
-        while at < last:  # find the first interval that ends at or behind lo
-            middle = (at + last) // 2
-            if predicates.hi[middle] < batch.lo[v]:
-                at = middle + 1
-            else:
-                last = middle
+        at = first_at_least(predicates.hi, begin, end, batch.lo[v])  # The first interval that ends at or behind lo.
         if at < end and predicates.lo[at] <= batch.hi[v]:
             found = True
             break

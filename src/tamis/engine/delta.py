@@ -33,7 +33,6 @@ from tamis.encoding.expressions.plain_row import PlainRow, plain_conjunction, re
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.layout.lists import home_of
-from tamis.engine.matching.lists_met import first_above
 from tamis.engine.matching.owners import OTHERWISE_NUMBERED, NamingScratch, OwnerArrays, Owners, Place, name_owners
 from tamis.engine.matching.results import CANDIDATES, COMPARED, SURVIVORS, WORK, Found, Life, Slots, Work
 from tamis.engine.matching.thread_scratch import DeltaEvent, DeltaScratch, Extent
@@ -46,6 +45,7 @@ from tamis.kernels.numbers import I64, UP, I32s, I64s, U32s
 from tamis.kernels.packed import Packed, address_of
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.ranges import Span
+from tamis.kernels.sorting import first_above
 
 _ROWS = 64
 """Rows that the first columns have room for."""

@@ -13,8 +13,9 @@ from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.engine.layout.access_path import Access, access_of
 from tamis.engine.layout.costs import USUAL_COSTS, Costs
 from tamis.engine.layout.forecast import Forecast
+from tamis.engine.layout.limits import USUAL_LAYOUT_LIMITS, LayoutLimits
 from tamis.engine.layout.lookup import BEGIN
-from tamis.engine.layout.records import MOST_ROWS
+from tamis.engine.layout.record_words import MOST_ROWS
 from tamis.engine.layout.scale import MOST_SPACES
 from tamis.engine.layout.segment_build import Body, SegmentFullError, build
 from tamis.engine.matching.match import NO_ROOM_SLOTS, Matching, RowsCall, match_events, match_rows
@@ -28,7 +29,7 @@ from tamis.kernels.background import checkpoint
 from tamis.kernels.by_address import address_of_kernel
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.packed import address_of
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 
 
 class Segment:
@@ -53,12 +54,18 @@ class Segment:
         """The body and the owners, packed for kernels."""
 
     @classmethod
-    def of(cls, rows: Rows, sample: EventBatch | None, costs: Costs = USUAL_COSTS) -> Segment:
+    def of(
+        cls,
+        rows: Rows,
+        sample: EventBatch | None,
+        costs: Costs = USUAL_COSTS,
+        limits: LayoutLimits = USUAL_LAYOUT_LIMITS,
+    ) -> Segment:
         """Build the index over some rows."""
         checkpoint()
         table, owners = distinct(rows)
         checkpoint()
-        body, forecast = build(table, sample, slot_numbers(owners.sole, MOST_ROWS), costs)
+        body, forecast = build(table, sample, slot_numbers(owners.sole, MOST_ROWS), costs, limits)
         return cls(table, owners.by_row(body.row), rows.programs, body, forecast)
 
     def __len__(self) -> int:
@@ -72,7 +79,7 @@ class Segment:
         shared = np.flatnonzero(owners.sole < 0)
         groups = ~owners.sole[shared]
         sizes = np.diff(owners.start)[groups]
-        edges = run_indices(owners.start[:-1][groups], sizes)
+        edges = span_indices(owners.start[:-1][groups], sizes)
         slot = np.concatenate((owners.sole[alone], owners.slot[edges]))
         alive = np.ones(len(slot), np.bool_) if len(life.died) == 0 else life.died[slot] > life.now
         conjunction = np.concatenate((self.body.row[alone], np.repeat(self.body.row[shared], sizes)))[alive]

@@ -31,6 +31,8 @@ Array = npt.NDArray[Any]
 
 _SEGMENT = {"table": Conjunctions, "owners": Owners, "programs": Programs, "body": Body, "forecast": Forecast}
 _DELTA = "delta"
+_NAME_IN_FILES = {"key_numbers": "roll"}
+"""Fields that have another name in files. A new name there would be a new version of the format."""
 
 
 def frozen(version: Version, alive: Bools) -> tuple[tuple[Segment, ...], Rows | None]:
@@ -64,6 +66,10 @@ def read_rows(names: Sequence[str], array: Callable[[str], Array]) -> Rows | Non
     return rows
 
 
+def _place(name: str, field: str) -> str:
+    return f"{name}/{_NAME_IN_FILES.get(field, field)}"
+
+
 def _named(name: str, nest: Any) -> dict[str, Array]:
     if isinstance(nest, np.ndarray):
         return {name: nest}
@@ -71,14 +77,14 @@ def _named(name: str, nest: Any) -> dict[str, Array]:
         return {name: np.array([nest], np.int64)}
     arrays: dict[str, Array] = {}
     for field, part in zip(nest._fields, nest, strict=True):
-        arrays.update(_named(f"{name}/{field}", part))
+        arrays.update(_named(_place(name, field), part))
     return arrays
 
 
 def _read(name: str, kind: Any, array: Callable[[str], Array]) -> Any:
     fields: list[Any] = []
     for field, hint in get_type_hints(kind).items():
-        place = f"{name}/{field}"
+        place = _place(name, field)
         if hint is int:
             fields.append(int(array(place)[0]))
         else:

@@ -7,7 +7,8 @@ Read `kernel` first: it has the decorators with which functions are compiled.
     by_address  calls of a kernel by its address             notice      the line that says that kernels are compiled
     packed      many arrays as one argument                  fields      named tuples of arrays as one argument
     numbers     conversions between types of numbers         hashing     hashes of numbers
-    prefetch    hints to the processor                       atomic      writes that other threads see
+    bits        halves of words, sets of bits                prefetch    hints to the processor
+    atomic      writes that other threads see
     sorting     sorting and binary search                    ranges      ranges of consecutive places in arrays
     growing     arrays that grow                             background  threads that end before the interpreter does
 """

@@ -11,8 +11,8 @@ from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import U64
 
 SEED = U64(0x9E3779B97F4A7C15)
-"""The first state of a hash of several numbers (see `fold`), and a factor that moves low bits up: the fractional part of the
-golden ratio, times 2**64."""
+"""The fractional part of the golden ratio, times 2**64: the first state of a hash of several numbers (see `fold`), and a factor
+that moves low bits up."""
 _ODD, _OTHER_ODD = U64(0xD6E8FEB86659FD93), U64(0xA0761D6478BD642F)
 
 
@@ -49,3 +49,9 @@ def joined_ends(lo: Any, hi: Any) -> Any:
     """
     lowest = U64(lo)
     return lowest * _ODD + (U64(hi) - lowest) * _OTHER_ODD
+
+
+@inlined
+def share_of(mixed: Any, count: Any) -> Any:
+    """One of `count` numbers, chosen by the high half of a hash."""
+    return ((U64(mixed) >> U64(32)) * U64(count)) >> U64(32)

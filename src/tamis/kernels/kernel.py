@@ -42,8 +42,8 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
 def brief_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Like `lean_kernel`, for kernels of some microseconds: they keep the GIL.
 
-    A thread that releases the GIL may wait for it while another thread runs: up to the interpreter's switch interval, a hundred
-    times as long as the kernel takes.
+    A thread that releases the GIL may wait for it while another thread runs. It waits up to the interpreter's switch interval,
+    which is a hundred times as long as the kernel takes.
     """
     return _compiled(function, nogil=False, **_WITHOUT_COUNTING)
 

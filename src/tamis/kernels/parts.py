@@ -1,8 +1,8 @@
 """How helpers of kernels are compiled: only as far as the kernel that calls them needs.
 
-Numba compiles every function as if Python called it: it writes two wrappers, optimises the function together with everything that
-it calls, and makes machine code. But a helper ends up inside the kernel that calls it, and is optimised again there. Measured: of
-the 66 seconds of the first match, these three steps on helpers took 36.
+Numba compiles every function as if Python called it. It writes two wrappers. It optimises the function together with everything
+that it calls, and makes machine code. But a helper ends up inside the kernel that calls it, and is optimised again there.
+Measured: of the 66 seconds of the first match, these three steps on helpers took 36.
 
 A *part* skips these steps: its code is kept as LLVM has read it, and linked into its caller. For this, two internal classes of
 Numba are replaced: the pass that lowers a function, and the library that holds its code.

@@ -10,6 +10,9 @@ from numba.extending import intrinsic
 
 from tamis.kernels.kernel import COMPILED
 
+LINE = 16
+"""Words of 32 bits in a cache line."""
+
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """``llvm.prefetch`` of array[index] for reading, to be kept in all caches."""

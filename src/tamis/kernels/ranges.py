@@ -18,7 +18,7 @@ class Span(NamedTuple):
     end: int
 
 
-def run_indices(starts: I64s, counts: I64s) -> I64s:
+def span_indices(starts: I64s, counts: I64s) -> I64s:
     """The indices ``start, start + 1, ...`` of every span, one span after another."""
     indices = np.empty(int(counts.sum()), np.int64)
     _write_spans(starts, counts, indices)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.kernels.kernel import inlined
-from tamis.kernels.numbers import UP, I32s, I64s
+from tamis.kernels.numbers import I64, UP, I32s, I64s
 
 
 @inlined
@@ -39,11 +39,17 @@ def sort_unique(array: Any, begin: int, end: int) -> int:
 
 
 @inlined
-def first_at_least(keys: I64s, begin: int, end: int, least: int) -> int:
+def middle_of(begin: int, end: int) -> int:
+    """The place in the middle, for a binary search. A shift: dividing numbers that could be negative takes more steps."""
+    return (begin + end) >> 1
+
+
+@inlined
+def first_at_least(keys: I64s | I32s, begin: int, end: int, least: int) -> int:
     """The first place of ascending keys, from `begin` to `end`, whose key is at least `least`."""
     while begin < end:
-        middle = (begin + end) // 2
-        if keys[middle] < least:
+        middle = middle_of(begin, end)
+        if keys[UP(middle)] < least:
             begin = middle + 1
         else:
             end = middle
@@ -51,10 +57,24 @@ def first_at_least(keys: I64s, begin: int, end: int, least: int) -> int:
 
 
 @inlined
+def first_above(keys: I32s | I64s, begin: int, end: int, key: int) -> int:
+    """The first place in ascending keys whose key is above `key`.
+
+    The search has no branch that depends on a key, so the processor overlaps searches that follow each other.
+    """
+    left = end - begin
+    while left > 0:
+        half = (left + 1) // 2
+        begin += half * I64(keys[UP(begin + half - 1)] <= key)
+        left -= half
+    return begin
+
+
+@inlined
 def first_not_below(order: I32s, values: I64s, begin: int, end: int, least: int) -> int:
     """The first place of an order, from `begin` to `end`, whose value is at least `least`. The values ascend in this order."""
     while begin < end:
-        middle = (begin + end) >> 1
+        middle = middle_of(begin, end)
         if values[UP(order[UP(middle)])] < least:
             begin = middle + 1
         else:

@@ -7,8 +7,8 @@ literals that are compared as they are. A form implies another if each of its cl
     a = 1                               implies      a IN (1, 2) OR b = 3
     (a = 1 OR a = 2) AND b LIKE 'x%'    and          b LIKE 'x%' AND a IN (2, 1)       have the same form
 
-What is claimed holds for all events and for all histories. Some implications are not found: where a clause follows from several
-clauses together, where RLIKE follows from another pattern, and where an expression has more than FORM_LIMIT clauses.
+What is claimed holds for all events and for all histories. Some implications are not found: a clause may follow from several
+clauses together, RLIKE may follow from another pattern, or an expression may have more than FORM_LIMIT clauses.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A text's *shape* is the text with a mark in place of every string and number. The literals of an IN that are all strings
 or all numbers have one mark together, so that lists of any length share a shape. The second text of a shape makes a
-template. All later texts only fill in their literals. (The first text makes no template, unless it has a long list: if no
-two texts are alike, templates would cost a third more for nothing.)
+template. All later texts only fill in their literals. The first text makes a template only if it has a long list: if no two texts
+are alike, templates would cost a third more for nothing.
 
 A template is used only if the result is certainly the same as that of reading word by word. Odd texts and wrong texts are read
 word by word, so that errors are the same. Templates never change, so any thread may use them.

@@ -1,7 +1,8 @@
 """A saved matcher that only matches, for many processes that share one mapped file.
 
-`tamis.load` gives a matcher that can be changed: it takes some 50 bytes of memory for every subscription, samples events, and
-builds segments again when events drift. The processes of a cluster need nothing of that, and each of them would do it.
+`tamis.load` gives a matcher that can be changed. Such a matcher takes some 50 bytes of memory for every subscription, samples
+events, and builds segments again when events drift. The processes of a cluster need nothing of that, and each of them would do
+it.
 """
 
 from __future__ import annotations

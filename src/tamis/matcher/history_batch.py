@@ -16,6 +16,7 @@ from tamis.earlier.join_table import Always, EventJoins, JoinTable
 from tamis.earlier.retained import Intake
 from tamis.earlier.row_decisions import OPEN, TRUE, RowDecisions
 from tamis.earlier.shelf import Window
+from tamis.kernels.bits import first_half, halves, second_half
 from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.language.expression import Expression
 from tamis.matcher.naming import pieces
@@ -161,11 +162,11 @@ class BatchJoins:
                 rows = rows[slice(*np.searchsorted(rows, (start, end)).tolist())] - start
                 of_event.append(np.repeat(rows, len(each.slots)))
                 found.append(np.tile(each.slots, len(rows)))
-            pairs = np.concatenate(of_event) << 32 | np.concatenate(found)
+            pairs = halves(np.concatenate(of_event, dtype=np.int64), np.concatenate(found, dtype=np.int64))
             pairs.sort()  # `np.unique` makes a hash table, which took eight times as long.
             pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]]  # A slot may have both parts.
-            counts = np.bincount(pairs >> 32, minlength=end - start)
-            satisfied = (pairs & 0xFFFF_FFFF).astype(np.int32)
+            counts = np.bincount(first_half(pairs), minlength=end - start)
+            satisfied = second_half(pairs).astype(np.int32)
             yield part._replace(first=part.first + start, counts=counts, slots=satisfied)
 
     def _always_holds(self, each: Always, rows: I64s) -> I64s:

@@ -223,9 +223,12 @@ class HistoryStore(HistoryMatching):
         return self._last_skipped
 
     def stats(self) -> dict[str, Any]:
-        """With `history`: the retained events, their keys, the distinct joins, how many joins were decided for all events, how
-        many subscriptions the pre-filter skips now and how often it has skipped one, and the events that were not retained
-        because they lack the key or the time."""
+        """The figures of the store, and under `history`: retained events, their keys, distinct joins, joins decided for all
+        events.
+
+        Also how many subscriptions the pre-filter skips now, how often it has skipped one, and how many events were not retained
+        because they lack the key or the time.
+        """
         table = self._table
         history = {
             "events": len(self._retained),

@@ -324,10 +324,10 @@ class Ids:
         at_hand, changes = self.names_at_hand(), self._changes
         if at_hand is not None or self._few * count < self._room():
             return at_hand
-        dictionary = self._dictionary = IdDictionary(changes, self._all_texts().dictionary_encode())
+        dictionary = self._dictionary = IdDictionary(changes, self.texts_by_slot().dictionary_encode())
         return Names(dictionary.places, dictionary.names)
 
-    def _all_texts(self) -> pa.Array:
+    def texts_by_slot(self) -> pa.Array:
         """The ids of all slots."""
         return pa.array(self._texts, pa.string()) if self._stored is None or self._listed() else self._stored.column
 
@@ -339,7 +339,7 @@ class Ids:
         """A copy of the ids of all slots, as snapshots have them; None if there are none."""
         if self.type is None:
             return None
-        return self._numbers.view().copy() if self.type is int else self._all_texts()
+        return self._numbers.view().copy() if self.type is int else self.texts_by_slot()
 
     def compacted(self, live: npt.NDArray[Any]) -> Ids:
         """The ids of the live slots alone, in new slots of the same order."""

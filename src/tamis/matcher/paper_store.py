@@ -29,7 +29,7 @@ from tamis.engine.sample import Sample
 from tamis.engine.top_k import keep_heaviest
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import F64s, I32s, I64s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
@@ -142,7 +142,7 @@ class PaperStore(Store[Clauses]):
         first = np.cumsum(counts, dtype=np.int64) - counts
         numbers = np.empty(len(of_one) + len(of_others), np.int32)
         numbers[first[compiled.one_conjunction]] = of_one
-        numbers[run_indices(first[compiled.others], counts[compiled.others].astype(np.int64))] = of_others
+        numbers[span_indices(first[compiled.others], counts[compiled.others].astype(np.int64))] = of_others
         return Clauses(numbers, counts, programs)
 
     def _interned_others(self, compiled: Sequence[Compiled]) -> I32s:
@@ -229,7 +229,7 @@ class PaperStore(Store[Clauses]):
         """Drop slots, conjunctions, programs, constants and dimensions that no living subscription needs. Order stays."""
         edges = self.owners.view()
         live = np.sort(self.ids.slots())
-        chosen = run_indices(edges.first_edge[live], edges.edges[live].astype(np.int64))
+        chosen = span_indices(edges.first_edge[live], edges.edges[live].astype(np.int64))
         kept, numbers = np.unique(edges.clause[chosen], return_inverse=True)
         programs = edges.program[live]
         self.programs, moved = self.programs.taken(np.unique(programs[programs != NO_PROGRAM]).tolist())

@@ -50,7 +50,7 @@ from tamis.encoding.expressions.conjunctions import Conjunctions, ConjunctionTab
 from tamis.encoding.expressions.predicates import Predicates, taken
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, Bools, I32s, I64s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.kernels.sorting import first_not_below
 from tamis.papers.interface import Matches
 from tamis.papers.options import Options, option
@@ -156,7 +156,7 @@ class Gryphon(StaticIndex):
         """The tests of each row, numbered in the order of levels; sets `_tests`, the predicates of these numbers."""
         start, predicates = self.table.view()
         counts = np.diff(start)[rows]
-        chosen = run_indices(start[rows], counts)
+        chosen = span_indices(start[rows], counts)
         owner = np.repeat(np.arange(len(rows)), counts)
         if self.options.equality_only:
             first, last = predicates.start[chosen], predicates.start[chosen + 1]
@@ -266,7 +266,7 @@ def _in_order(paths: Paths) -> I64s:
 
 def _reordered(paths: Paths, order: I64s) -> Paths:
     counts = np.diff(paths.start)[order]
-    return Paths(np.append(0, np.cumsum(counts)), paths.test[run_indices(paths.start[order], counts)])
+    return Paths(np.append(0, np.cumsum(counts)), paths.test[span_indices(paths.start[order], counts)])
 
 
 @lean_kernel

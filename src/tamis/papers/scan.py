@@ -1,9 +1,9 @@
 """`scan`: tests every conjunction against every event, up to the first predicate that fails.
 
-It is the baseline of the papers (SCAN) and the yardstick of the other indexes. Its order makes it a fair one: the most
-selective predicate of a conjunction is tested first. The bounds of this predicate lie in columns of their own, which are read
-from front to back; only survivors are looked up in the table. Selectivity comes from the events that `observe` saw before the
-conjunction was inserted. Without events, it comes from operators and the width of their value sets (see `parts.past_events`).
+It is the baseline of the papers (SCAN) and the yardstick of the other indexes. Its order makes it a fair one: the most selective
+predicate of a conjunction is tested first. The bounds of this predicate lie in columns of their own, which are read from front to
+back. Only survivors are looked up in the table. Selectivity comes from the events that `observe` saw before the conjunction was
+inserted. Without events, it comes from operators and the width of their value sets (see `parts.past_events`).
 
     conjunction   0     1       2      3
     dimension     7     DEAD    12     ANY       of the most selective predicate; ANY: nothing to test first
@@ -33,7 +33,7 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I32s, I64s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.papers.interface import Counters, Index, Matches
 from tamis.papers.parts.past_events import History, by_selectivity
 
@@ -95,7 +95,7 @@ class Scan(Index):
         table = self.table.view()
         self._order.grow(max(0, len(table.predicates.dimension) - len(self._order)))
         chosen, start = by_selectivity(table, conjunctions, self.history)
-        self._order.view()[run_indices(table.start[conjunctions], np.diff(start))] = chosen
+        self._order.view()[span_indices(table.start[conjunctions], np.diff(start))] = chosen
         _choose_first(table, conjunctions, self._order.view(), self._firsts())
         self._count += len(conjunctions)
 

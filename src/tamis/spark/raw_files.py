@@ -5,8 +5,8 @@ JSON        one object per line; any other line is bad
 CSV         one row per line, below a first line of names that all files share; a line with too few or too many fields, or
             with a quote that is not closed, is bad. A column gets the type that all its good lines have
 
-If a schema is given, a line with a value of another type is bad too. Spark by itself would fail with a stack trace, turn a column
-of numbers into text because of one bad line, or set unreadable values to null.
+If a schema is given, a line with a value of another type is bad too. Spark by itself would fail with a stack trace, or turn a
+column of numbers into text because of one bad line, or set unreadable values to null.
 """
 
 from __future__ import annotations

@@ -26,9 +26,7 @@ from tamis.storage.checksum import checksum
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
 VERSION = 1
-"""The format version that this code writes."""
-OLDEST_VERSION = 1
-"""The oldest format version that this code reads."""
+"""The format version that this code writes and reads."""
 
 ALIGNMENT = 64
 # The first byte is not text, and the last two do not survive a conversion of line ends.
@@ -53,8 +51,9 @@ class Header(NamedTuple):
     size: int
     checksum: int
 
-    def packed(self) -> bytes:
-        blank = _HEADER.pack(MAGIC, VERSION, *self, 0)
+    def packed(self, version: int = VERSION) -> bytes:
+        """The header of a file in a version of the format."""
+        blank = _HEADER.pack(MAGIC, version, *self, 0)
         return blank[:-_CHECKSUM_SIZE] + _header_checksum(blank).to_bytes(_CHECKSUM_SIZE, "little")
 
 
@@ -119,16 +118,12 @@ def _check_kind(head: bytes, path: str) -> None:
 
 
 def _check_version(version: int, path: str) -> None:
-    reads = f"version {VERSION}" if OLDEST_VERSION == VERSION else f"versions {OLDEST_VERSION} to {VERSION}"
-    if version > VERSION:
-        raise SnapshotError(
-            f"has format version {version}, but this Tamis reads {reads}: use a newer Tamis, or write the snapshot with this one",
-            path=path,
-        )
-    if version < OLDEST_VERSION:
-        raise SnapshotError(
-            f"has format version {version}, but this Tamis reads {reads}: write the snapshot again", path=path
-        )
+    if version == VERSION:
+        return
+    advice = (
+        "use a newer Tamis, or write the snapshot with this one" if version > VERSION else "write the snapshot again"
+    )
+    raise SnapshotError(f"has format version {version}, but this Tamis reads version {VERSION}: {advice}", path=path)
 
 
 def _header_checksum(header: bytes) -> int:

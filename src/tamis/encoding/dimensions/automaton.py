@@ -15,10 +15,9 @@ row has a place for each *class* of bytes. Each byte of the needles is a class, 
 most share a cache line. All other bytes are class 0. UTF-8 needs no care: no character begins inside another.
 
 Reference: A. V. Aho, M. J. Corasick, "Efficient string matching: an aid to bibliographic search", CACM 18(6), 1975: the trie is
-the goto function of algorithm 2, and the failures of algorithm 3 become the complete rows of algorithm 4.
-Departures: needles are cut (see `PLANS`), so where a cut needle ends, its tail is compared byte by byte. Outputs are chained, not
-copied. Every step waits for the state before it, so sixteen strings are read in turn: 2 to 3 times faster than one string after
-the other.
+the goto function of algorithm 2, and the failures of algorithm 3 become the complete rows of algorithm 4. Departures: needles are
+cut (see `PLANS`), so where a cut needle ends, its tail is compared byte by byte. Outputs are chained, not copied. Every step
+waits for the state before it. So sixteen strings are read in turn, which is 2 to 3 times faster than one string after the other.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encoding.dimensions.texts import Texts
+from tamis.kernels.bits import first_half, halves, second_half
 from tamis.kernels.kernel import inlined, kernel, lean_kernel, merged
 from tamis.kernels.numbers import I64, U32, UP, I32s, I64s, U8s, U32s
 from tamis.kernels.ranges import grouped
@@ -359,7 +359,7 @@ def _advance(automaton: Automaton, data: Bytes, lanes: _Lanes, first: int, last:
             state = automaton.code[UP(lanes.states[lane]) + UP(automaton.text[UP(data[lanes.starts[lane] + k])])]
             lanes.states[lane] = state
             if state & _ODD:
-                lanes.odd[noted] = ((I64(k) - done) * LANES + I64(lane)) << 32 | I64(state)
+                lanes.odd[noted] = halves((I64(k) - done) * LANES + I64(lane), I64(state))
                 noted += UP(1)
     return int(noted)
 
@@ -378,10 +378,10 @@ def _take(
     """Follow the candidates of the odd states of a chunk; returns how many needles were found so far, even without room."""
     code = automaton.code
     for i in range(noted):
-        step, lane = divmod(lanes.odd[i] >> 32, LANES)
+        step, lane = divmod(first_half(lanes.odd[i]), LANES)
         place = strings.order[begin + lane]
         at = strings.offsets[place] + done + step + 1
-        c = I64(code[UP(U32(lanes.odd[i])) - UP(1)])
+        c = I64(code[UP(second_half(lanes.odd[i])) - UP(1)])
         while c > 0:
             candidate = (c - automaton.first_candidate) // _CANDIDATE
             if lanes.seen[lane, candidate] == place + 1:

@@ -44,7 +44,7 @@ from tamis.encoding.dimensions.keys import (
 from tamis.encoding.dimensions.labels import Labels, Relabelling
 from tamis.encoding.dimensions.patterns import Needles, Regexes
 from tamis.kernels.numbers import Bools, I64s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.language.addresses import address_text
 from tamis.language.operators import Case
 from tamis.language.values import Kind, to_microseconds
@@ -344,7 +344,7 @@ class PatternDimension(Dimension):
         return self._patterns.pattern(number)
 
     def keeping(self, lows: Keys, highs: Keys) -> Callable[[], None]:
-        return self._patterns.keeping(set(run_indices(lows, highs - lows + 1).tolist()))
+        return self._patterns.keeping(set(span_indices(lows, highs - lows + 1).tolist()))
 
     def state(self) -> State:
         return self._patterns.state()

@@ -125,9 +125,9 @@ def locate(strings: pa.Array | Texts, constants: pa.Array, labels: I64s, empty_k
 def _locate(offsets: I64s, data: Bytes, constant_offsets: I64s, constant_data: Bytes, labels: I64s, keys: I64s) -> None:
     """Binary search by bytes: UTF-8 ascends as code points do.
 
-    A prefix that a string shares with both ends of the search is shared by all constants between them, and is not compared
-    again. Tried: hashing the strings first, which alone takes longer on paths (210 ns, and the search 100); searching by the
-    first eight bytes first, no faster on average.
+    A prefix that a string shares with both ends of the search is shared by all constants between them, and is not compared again.
+    Tried: hashing the strings first. On paths, hashing alone takes 210 ns, and the search 100. Searching by the first eight bytes
+    first is no faster on average.
     """
     for i in range(len(offsets) - 1):
         begin, length = offsets[i], offsets[i + 1] - offsets[i]

@@ -1,12 +1,12 @@
-"""One event in a buffer that is used again and again, as a kernel takes it: to allocate arrays would cost more than to fill them.
+"""One event as a kernel takes it, in a buffer that is used for all events: allocating arrays would cost more than filling them.
 
     word   0        1      2          3             4 ...
            numbers  keys   kind       dimensions    doubles | keys | the highest of each, if INTERVALS | dimensions
                                       their address
 
 Numbers come as doubles, which the kernel makes keys of (see `unpack_event`), all other values as keys. The dimensions lie behind
-them, or with the *form* of the event: a stream has few combinations of attributes, and a form is what is known of one. Values
-that nobody asks about are left out.
+them, or with the *form* of the event. A stream has few combinations of attributes. A form is what is known of one combination.
+Values that nobody asks about are left out.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class OneEvent:
     def _pack_numbers(self, event: dict[str, Any], names: str, dimensions: Dimensions) -> bool:
         """Take an event of plain numbers, all of them asked about; whether it is one.
 
-        This takes two thirds of the time of `plain_values` if it is, and wastes some if not: so it is tried if the last
+        If it is, this takes two thirds of the time of `plain_values`. If not, it wastes some time. So it is tried if the last
         event was one.
         """
         only = dimensions.only_number

@@ -25,6 +25,7 @@ from tamis.encoding.columns import combined
 from tamis.encoding.dimensions.dimension_set import NOT_ASKED
 from tamis.encoding.dimensions.keys import code_of_bits, is_small
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.bits import has_bit_in_bytes
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s, U8s
 from tamis.kernels.packed import Packed, f4, f8, i1, i2, i4, i8, u1, u2, u4
@@ -195,7 +196,7 @@ def _fill_entries(columns: _Buffers, parents: I64s, codes: I32s, out: _Values, l
 @inlined
 def _is_there(validity: U8s, place: int) -> int:
     """Whether a value is not null: 1 or 0. A column without nulls has no bits."""
-    return (validity[UP(place >> 3)] >> (place & 7)) & 1 if len(validity) > 0 else 1
+    return I64(has_bit_in_bytes(validity, place)) if len(validity) > 0 else 1
 
 
 @inlined

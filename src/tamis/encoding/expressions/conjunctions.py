@@ -24,7 +24,7 @@ from tamis.kernels.hashing import SEED, fold, joined_ends
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.numbers import Bools, I32s, I64s, U64s
 from tamis.kernels.prefetch import prefetch
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 
 Hashes = U64s
 
@@ -103,7 +103,7 @@ class ConjunctionTable:
 def conjunctions_taken(table: Conjunctions, rows: npt.NDArray[Any]) -> Conjunctions:
     """Some rows of a table, in the order of `rows`."""
     counts = np.diff(table.start)[rows]
-    predicates = taken(table.predicates, run_indices(table.start[rows], counts))
+    predicates = taken(table.predicates, span_indices(table.start[rows], counts))
     return Conjunctions(np.append(0, np.cumsum(counts)), predicates)
 
 

@@ -23,7 +23,7 @@ from tamis.encoding.dimensions.labels import Relabelling
 from tamis.encoding.dimensions.leaf import Leaf
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I32s, I64s, U8s
-from tamis.kernels.ranges import grouped, run_indices
+from tamis.kernels.ranges import grouped, span_indices
 
 Ends = I64s
 
@@ -105,7 +105,7 @@ def predicates_of(leaves: Iterable[Leaf]) -> Predicates:
 def taken(columns: Predicates, chosen: npt.NDArray[Any]) -> Predicates:
     """The chosen predicates, in the order of `chosen`."""
     counts = np.diff(columns.start)[chosen]
-    intervals = run_indices(columns.start[:-1][chosen], counts)
+    intervals = span_indices(columns.start[:-1][chosen], counts)
     start = np.append(0, np.cumsum(counts))
     return Predicates(
         columns.dimension[chosen], columns.mode[chosen], start, columns.lo[intervals], columns.hi[intervals]

@@ -15,13 +15,14 @@ from tamis.encoding.expressions.conjunctions import Conjunctions, conjunctions_t
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.engine.layout.forecast import Forecast, reaches
 from tamis.engine.layout.guards import count_entries
-from tamis.engine.layout.lookup import ABOUT, BEGIN, SIDES, first_half, second_half
+from tamis.engine.layout.lookup import ABOUT, BEGIN, SIDES
 from tamis.engine.layout.pairs import enter_pairs, entries_like, plan_pairs
 from tamis.engine.layout.plan import ALWAYS, LOWER, PAIRS, POINTS, PRESENCE, UPPER, Plan, plan_rows
-from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, CodedTable, code_table, fill_mask, has_space
+from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, CodedTable, code_table, fill_mask
 from tamis.engine.layout.second_filter import choose_second
 from tamis.engine.layout.segment_build import Body
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.bits import first_half, has_bit, second_half
+from tamis.kernels.ranges import span_indices
 
 _NONE = -1
 
@@ -116,12 +117,12 @@ def _lists(way: int, p: int, table: CodedTable, body: Body) -> list[int]:
             np.searchsorted(keys, predicates.hi[ours], side="right"),
         )
         at_point = body.cells + body.dimensions + 1 + first
-        return [at_point + number for number in run_indices(begin, end - begin).tolist()]
+        return [at_point + number for number in span_indices(begin, end - begin).tolist()]
     mask = np.full(MASK_WORDS, ~np.uint64(0))
     if coded.kind[p] != RANGE and scales.shift_at[d] < 0:
         fill_mask(p, d, predicates, scales, mask)
     spaces = range(int(coded.first[p]), int(coded.last[p]) + 1)
-    return [int(scales.cell[d]) + s for s in spaces if has_space(mask, s)]
+    return [int(scales.cell[d]) + s for s in spaces if has_bit(mask, s)]
 
 
 def _size(body: Body, number: int) -> int:

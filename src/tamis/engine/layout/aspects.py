@@ -25,10 +25,11 @@ import numpy as np
 
 from tamis.engine.layout.scale import CODE_BITS, HIGHEST_CODE, SPACE_CODES
 from tamis.kernels.kernel import inlined
-from tamis.kernels.numbers import U32, UP, U32s
+from tamis.kernels.numbers import I64, U32, UP, U32s
 
 LEAST, MOST, SAME, MEMBER = range(4)
-ASPECTS = 4
+_ASPECT_BITS = 2
+ASPECTS = 1 << _ASPECT_BITS
 NEAR = 256
 """Dimensions that fit in a test."""
 UNKNOWN = 1
@@ -105,16 +106,34 @@ def tests_of_codes(low: int, high: int) -> tuple[int, int, int, int]:
 @inlined
 def never_named(test: np.uint32) -> np.uint32:
     """A MEMBER of the dimension of this test that no event shows: it fills up a set."""
-    return U32((test >> U32(CODE_BITS + 2) << U32(CODE_BITS + 2)) | U32(aspect_word(MEMBER, HIGHEST_CODE)))
+    return aspect_word(ASPECTS * I64(test_dimension(test)) + MEMBER, HIGHEST_CODE)
+
+
+@inlined
+def aspect_of(test: np.uint32) -> np.uint32:
+    """ASPECTS * dimension + aspect of a test."""
+    return test >> U32(CODE_BITS)
+
+
+@inlined
+def test_dimension(test: np.uint32) -> np.uint32:
+    """The dimension of a test that is not far."""
+    return test >> U32(CODE_BITS + _ASPECT_BITS)
+
+
+@inlined
+def is_present(shown: np.uint32) -> bool:
+    """Whether an event has the dimension of this aspect."""
+    return shown & U32((1 << CODE_BITS) - 1) != U32(0)
 
 
 @inlined
 def is_member(test: np.uint32) -> bool:
     """Whether another test for a key of the same set follows."""
-    return (test >> U32(CODE_BITS)) & U32(1) != U32(0)
+    return aspect_of(test) & U32(1) != U32(0)
 
 
 @inlined
 def is_bound(test: np.uint32) -> bool:
     """Whether a test asks for LEAST or MOST."""
-    return (test >> U32(CODE_BITS + 1)) & U32(1) == U32(0)
+    return aspect_of(test) & U32(SAME) == U32(0)

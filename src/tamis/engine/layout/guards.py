@@ -23,12 +23,13 @@ from tamis.engine.layout.costs import GUARD, LEAST_SAVED_BY_GUARD, Costs
 from tamis.engine.layout.lists import Entries
 from tamis.engine.layout.plan import RANKED, Plan
 from tamis.engine.layout.predicate_codes import CodedTable
+from tamis.engine.layout.record_words import range_word
 from tamis.engine.layout.scale import MISSING, Bytes, Dimensions
 from tamis.engine.layout.statistics import Likelihood
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, U32, UP, Bools, F64s, I32s, I64s, U16s, U32s
+from tamis.kernels.numbers import I64, UP, Bools, F64s, I32s, I64s, U16s, U32s
 from tamis.kernels.prefetch import prefetch
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 
 BLOCK = 8
 """Entries of a block: two words each, together a cache line."""
@@ -56,7 +57,7 @@ events have. The guards of short lists, which are not in blocks, mean nothing. E
 @inlined
 def padding_word(nothing: int) -> np.uint32:
     """The filter word of padding, which no event passes. `nothing` is the number behind the last dimension."""
-    return U32((nothing << 16) | (1 << 8))
+    return range_word(nothing, 1, 1)
 
 
 def count_entries(words: U32s, dimensions: int) -> int:
@@ -157,7 +158,7 @@ class GuardedLists:
         for long in np.split(self._long, [np.searchsorted(self._long, self._cells)]):
             if len(long):
                 tried = long[:: max(1, len(long) // _TRIED)]
-                some = run_indices((np.cumsum(self._sizes) - self._sizes)[tried], self._sizes[tried])
+                some = span_indices((np.cumsum(self._sizes) - self._sizes)[tried], self._sizes[tried])
                 few = Entries(self._entries.list[some], self._entries.conjunction[some])
                 _, costs = _in_blocks(few, len(some), self._sizes[tried], self._asked)
                 cost += costs * len(long) / len(tried)

@@ -23,8 +23,9 @@ from tamis.encoding.dimensions.keys import KEY_MAX
 from tamis.engine.layout.aspects import UNKNOWN
 from tamis.engine.layout.predicate_codes import KEYS, POINT, RAW, CodedTable, read_table
 from tamis.engine.layout.scale import HIGHEST_CODE, Bytes, Keys
+from tamis.kernels.bits import has_zero_byte, in_each_byte
 from tamis.kernels.fields import packed_fields
-from tamis.kernels.hashing import spread
+from tamis.kernels.hashing import share_of, spread
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U8, U64, UP, I64s, U64s
 from tamis.kernels.packed import Packed, aligned_zeros
@@ -36,8 +37,9 @@ _IN_A_LINE = 6
 _FREE = KEY_MAX
 """A free place. This key is never numbered."""
 _FIRST = UNKNOWN + 1
-_EACH_BYTE = 0x0101010101010101
-_HIGH_BITS = 0x8080808080808080
+MOST_NUMBERS = HIGHEST_CODE - _FIRST
+"""The most numbers that a test can name, free ones included."""
+_MARK_BITS, _MARK_AT = 8, 24
 
 
 class KeyNumbers(NamedTuple):
@@ -48,8 +50,11 @@ class KeyNumbers(NamedTuple):
     key: Keys
 
 
-def number_keys(table: CodedTable) -> KeyNumbers:
-    """Number the keys that POINT and KEYS name in `numbered` dimensions. If they are too many, these predicates become RAW."""
+def number_keys(table: CodedTable, most: int = MOST_NUMBERS) -> KeyNumbers:
+    """Number the keys that POINT and KEYS name in `numbered` dimensions.
+
+    If a dimension would have more than `most` numbers, these predicates become RAW.
+    """
     coded = table.coded
     dimensions = len(coded.numbered)
     start = np.zeros(dimensions + 1, np.int64)
@@ -65,7 +70,7 @@ def number_keys(table: CodedTable) -> KeyNumbers:
     for d in np.flatnonzero(counts).tolist():
         distinct = np.unique(named[first[d] : first[d + 1]])
         lines = -(-len(distinct) // _IN_A_LINE)
-        if lines * LINE > HIGHEST_CODE - _FIRST:
+        if lines * LINE > most:
             coded.numbered[d] = False
             coded.kind[(coded.dimension == d) & ((coded.kind == POINT) | (coded.kind == KEYS))] = RAW
             continue
@@ -107,21 +112,26 @@ def _collect(packed: Packed, at: I64s, named: Keys) -> None:
 @inlined
 def line_of(mixed: np.uint64, begin: int, end: int) -> int:
     """The line of a key with this hash, unless it is full, in a dimension whose lines are `begin` to `end`."""
-    return begin + I64(((mixed >> U64(32)) * U64(end - begin)) >> U64(32))
+    return begin + I64(share_of(mixed, end - begin))
 
 
 @inlined
 def _mark_of(mixed: np.uint64) -> np.uint64:
-    mark = (mixed >> U64(24)) & U64(0xFF)
+    """A byte of a hash, but never 0: that is the mark of a free place."""
+    mark = (mixed >> U64(_MARK_AT)) & U64((1 << _MARK_BITS) - 1)
     return mark + U64(mark == U64(0))
 
 
 @inlined
 def may_be_in(mixed: np.uint64, marks: np.uint64) -> bool:
     """Whether a line with these marks may have a key with this hash."""
-    differ = marks ^ (_mark_of(mixed) * U64(_EACH_BYTE))
-    # A byte that is 0 borrows from its highest bit. Higher bytes may then seem to be 0 too.
-    return ((differ - U64(_EACH_BYTE)) & ~differ & U64(_HIGH_BITS)) != U64(0)
+    return has_zero_byte(marks ^ in_each_byte(_mark_of(mixed)))
+
+
+@inlined
+def _is_full(marks: np.uint64) -> bool:
+    """Whether a line with these marks has a key in its last place."""
+    return marks >> U64(_MARK_BITS * (LINE - 1)) != U64(0)
 
 
 @lean_kernel
@@ -151,7 +161,7 @@ def number_of_key(key: int, begin: int, end: int, marks: U64s, table: Keys) -> i
                 place = i if table[UP(line * LINE + i)] == key else place
             if place >= 0:
                 return _FIRST + (line - begin) * LINE + place
-        if word >> U64(8 * (LINE - 1)) == U64(0):
-            break  # It is not full.
+        if not _is_full(word):
+            break
         line = begin if line + 1 == end else line + 1
     return UNKNOWN

@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.engine.layout.plan import CELLS, LOWER, PAIRS, POINTS, PRESENCE, UPPER, Plan
-from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, CodedTable, Mask, fill_mask, has_space, read_table
-from tamis.engine.layout.records import order_in_lists
+from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, CodedTable, Mask, fill_mask, read_table
+from tamis.engine.layout.records import order_of_entries
 from tamis.engine.layout.scale import Dimensions, Keys, Scales
+from tamis.kernels.bits import has_bit
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.hashing import spread_pair
 from tamis.kernels.kernel import inlined, lean_kernel
@@ -74,8 +75,7 @@ def enter(table: CodedTable, plan: Plan) -> tuple[Entries, Points]:
     beyond = lists >= at_point + points
     lists[beyond] += len(distinct.key) - points
     lists[by_point] = at_point + numbers[lists[by_point] - at_point]
-    minor = order_in_lists(table, plan).astype(np.uint64)
-    order = np.argsort((lists.astype(np.uint64) << U64(24)) | minor[conjunctions])
+    order = order_of_entries(lists, conjunctions, table, plan)
     return Entries(lists[order], conjunctions[order]), distinct
 
 
@@ -142,7 +142,7 @@ def _enter(packed: Packed, plan: Plan, at_point: int, mask: Mask, entered: _Ente
             if several:
                 fill_mask(p, d, predicates, scales, mask)
             for s in range(f, g + 1):
-                if not several or has_space(mask, s):
+                if not several or has_bit(mask, s):
                     entered.list[filled], entered.conjunction[filled] = scales.cell[d] + s, c
                     filled += 1
         elif way == POINTS:

@@ -9,7 +9,7 @@ This module has the meaning of each word, and the functions that pack words and 
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,9 @@ from tamis.engine.layout.lists import Points, first_point_list
 from tamis.engine.layout.plan import POINTS, Plan
 from tamis.engine.layout.predicate_codes import KEYS, POINT, Coded, CodedTable
 from tamis.engine.layout.scale import MOST_SPACES, PER_WHOLE, Bytes, Dimensions, Keys, Scales
+from tamis.kernels.bits import first_half, halves, second_half
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U32, UP, Bools, I64s, U32s
-
-_Word = TypeVar("_Word", int, I64s)
 
 HAS_RUNS = 1 << 31
 """Set in the begin of a list that has runs."""
@@ -61,7 +60,8 @@ class Lookup(NamedTuple):
 
 ABOUT = 8
 CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(ABOUT)
-EDGES, NUMBERED, ALL_NUMBERED, SHIFTS = 1 << 32, 1 << 33, 1 << 34, (1 << 32) - 1
+EDGES, NUMBERED, ALL_NUMBERED = 1 << 32, 1 << 33, 1 << 34
+SHIFTS = EDGES - 1
 """The ABOUT words of a dimension in `Lookup.about`: what matching needs to know of it, in one cache line.
 
     CELL       its first cell
@@ -97,28 +97,12 @@ MOST_SIZE = (1 << (_BEGIN_AT - _SIZE_AT)) - 1
 
 
 @inlined
-def halves(first: _Word, second: _Word) -> _Word:
-    """A word of two numbers of 32 bits. The second number is not negative."""
-    return (first << 32) | second
-
-
-@inlined
-def first_half(word: _Word) -> _Word:
-    return word >> 32
-
-
-@inlined
-def second_half(word: _Word) -> _Word:
-    return word & 0xFFFFFFFF
-
-
-@inlined
-def whole_word(space: int, begin: int, end: int, has_runs: bool) -> int:
+def whole_word(space: int, begin: int, size: int, has_runs: bool) -> int:
     """The space of a whole number and its list, in one word.
 
     begin of the list << _BEGIN_AT | size << _SIZE_AT | _RUNS? | space       size MOST_SIZE: the list is too long, look it up
     """
-    return (begin << _BEGIN_AT) | (min(end - begin, MOST_SIZE) << _SIZE_AT) | (_RUNS if has_runs else 0) | space
+    return (begin << _BEGIN_AT) | (min(size, MOST_SIZE) << _SIZE_AT) | (_RUNS if has_runs else 0) | space
 
 
 @inlined
@@ -138,14 +122,19 @@ def list_at(begins: U32s, number: int) -> tuple[int, int, bool]:
 # -- building the tables
 
 
-def find_lists(table: CodedTable, plan: Plan, points: Points, lists: I64s, run_lists: I64s) -> tuple[Lookup, Directory]:
-    """How matching finds the lists of a value. `lists` has the list of each entry outside of runs, `run_lists` of each run."""
+def find_lists(
+    table: CodedTable, plan: Plan, points: Points, lists: I64s, run_lists: I64s, most_size: int = MOST_SIZE
+) -> tuple[Lookup, Directory]:
+    """How matching finds the lists of a value. `lists` has the list of each entry outside of runs, `run_lists` of each run.
+
+    A list with `most_size` entries or more is looked up in the directory.
+    """
     scales = table.scales
     unsorted = first_point_list(scales) + len(points.key)
     directory, sides = _directory(lists, run_lists, scales, unsorted)
     about = _about(scales, plan, table.coded, directory, sides)
     whole = np.zeros(WHOLE * max(len(scales.table) // PER_WHOLE, 1), np.int64)
-    _fill_whole_words(scales, directory, sides, whole)
+    _fill_whole_words(scales, directory, sides, most_size, whole)
     brief = _brief(scales, about, directory.bounds)
     return Lookup(scales.local, about, scales.cuts, scales.table, scales.shift, whole, brief), directory
 
@@ -177,14 +166,15 @@ def _directory(lists: I64s, run_lists: I64s, scales: Scales, unsorted: int) -> t
 
 
 @lean_kernel
-def _fill_whole_words(scales: Scales, directory: Directory, sides: _Sides, words: I64s) -> None:
+def _fill_whole_words(scales: Scales, directory: Directory, sides: _Sides, most_size: int, words: I64s) -> None:
     begins, bounds, at = directory.begin, directory.bounds, 0
     for d in range(len(scales.wholes)):
         for _ in range(scales.wholes[d]):
             space = I64(scales.table[PER_WHOLE * at])
             number = scales.cell[d] + space
             begin, end, has_runs = list_at(begins, number)
-            words[WHOLE * at + WHOLE_LIST] = whole_word(space, begin, end, has_runs)
+            size = end - begin if end - begin < most_size else MOST_SIZE
+            words[WHOLE * at + WHOLE_LIST] = whole_word(space, begin, size, has_runs)
             upper, lower = I64(bounds[sides.upper[d] + 1 + space]), I64(bounds[sides.lower[d] + 1 + space])
             words[WHOLE * at + WHOLE_ENDS] = halves(upper, lower)
             at += 1

@@ -8,9 +8,9 @@ value as well, the list of both values is much shorter. An event tries all pairs
     start[bucket] ...       [3 17 word reference] ...  entries of the bucket; the event meets those of the same two cells
 
 The cost of trying grows with the square of the number of an event's values, what pairs save with the number of conjunctions.
-Entries and records of pairs lie scattered, while those of a list lie side by side. So there are pairs only if the planner expects
-them to save twice what they cost, and if events of the sample confirm this: the planner takes attributes to be independent. This
-happens if events have few attributes with few values each. Wide dimensions have no pairs.
+Entries and records of pairs lie scattered, while those of a list lie side by side. So there are pairs only if the planner
+expects them to save twice what they cost. The planner takes attributes to be independent, so events of the sample must confirm
+this. It happens if events have few attributes with few values each. Wide dimensions have no pairs.
 
 If an event has too many values to try their pairs, it visits all entries.
 """
@@ -32,11 +32,11 @@ from tamis.engine.layout.predicate_codes import (
     CodedTable,
     Mask,
     fill_mask,
-    has_space,
     read_table,
 )
-from tamis.engine.layout.records import order_in_lists
+from tamis.engine.layout.records import order_of_entries
 from tamis.engine.layout.scale import MISSING, Bytes, Scales, locate
+from tamis.kernels.bits import first_half, halves, has_bit, second_half
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.hashing import spread
 from tamis.kernels.kernel import inlined, lean_kernel, merged
@@ -85,9 +85,9 @@ class PairScratch(NamedTuple):
     mixed: U64s
     """The hashes of these cells."""
     hit: I64s
-    """Pairs that were not turned down: the places of their two cells in `cell`, 32 bits each."""
+    """Pairs that were not turned down. Halves: the places of their two cells in `cell`."""
     bucket: I64s
-    """The bucket of each hit; then the begin and the end of its entries, 32 bits each."""
+    """The bucket of each hit; then halves: the begin and the end of its entries."""
     has: Bools
     """Cell -> whether the event has it, for events that visit all entries."""
 
@@ -248,12 +248,11 @@ def enter_pairs(table: CodedTable, plan: Plan) -> tuple[Pairs, I32s]:
     made = _PairCells(np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.int32))
     filled = _enter_pairs(packed_fields(table), plan, np.empty((2, MASK_WORDS), np.uint64), made)
     low, high, conjunctions = made.low[:filled], made.high[:filled], made.conjunction[:filled]
-    distinct = len(np.unique((low.astype(np.uint64) << U64(32)) | high))
+    distinct = len(np.unique(halves(low.astype(np.int64), high.astype(np.int64))))
     bits = max(distinct - 1, 1).bit_length()
     bucket, mark = np.empty(filled, np.int64), np.zeros(1 << bits, np.uint8)
     _bucket(low, high, bits, bucket, mark)
-    minor = order_in_lists(table, plan)
-    order = np.argsort((bucket.astype(np.uint64) << U64(24)) | minor[conjunctions])
+    order = order_of_entries(bucket, conjunctions, table, plan)
     begin = np.zeros((1 << bits) + 1, np.uint32)
     begin[1:] = np.cumsum(np.bincount(bucket, minlength=1 << bits))
     entry = np.zeros((filled + _PADDING, _WORDS), np.uint32)
@@ -281,10 +280,10 @@ def _enter_pairs(packed: Packed, plan: Plan, masks: U64s, made: _PairCells) -> i
         _fill_cells(p, table, masks[0])
         _fill_cells(q, table, masks[1])
         for s in range(I64(coded.first[p]), I64(coded.last[p]) + 1):
-            if not has_space(masks[0], s):
+            if not has_bit(masks[0], s):
                 continue
             for t in range(I64(coded.first[q]), I64(coded.last[q]) + 1):
-                if has_space(masks[1], t):
+                if has_bit(masks[1], t):
                     a, b = cell[coded.dimension[p]] + s, cell[coded.dimension[q]] + t
                     made.low[filled], made.high[filled], made.conjunction[filled] = min(a, b), max(a, b), c
                     filled += 1
@@ -310,13 +309,19 @@ def _bucket(low: Words, high: Words, bits: int, bucket: I64s, mark: Bytes) -> No
     """Write the buckets of pairs, and their marks."""
     for i in range(len(low)):
         mixed = _mixed(low[i]) ^ _mixed(high[i])
-        bucket[i] = I64(mixed >> U64(64 - bits))
+        bucket[i] = _bucket_of(mixed, bits)
         mark[bucket[i]] |= _part(mixed, bits)
 
 
 @inlined
+def _bucket_of(mixed: np.uint64, bits: int) -> int:
+    """The bucket of a pair: the highest bits of its hash."""
+    return I64(mixed >> U64(64 - bits))
+
+
+@inlined
 def _part(mixed: np.uint64, bits: int) -> np.uint8:
-    """The bit of the part of its bucket that a pair belongs to."""
+    """The bit of the part of its bucket that a pair belongs to: the next _PART_BITS bits of the hash choose one of eight."""
     return U8(1) << U8((mixed >> U64(64 - _PART_BITS - bits)) & U64((1 << _PART_BITS) - 1))
 
 
@@ -369,9 +374,9 @@ def find_pairs(pairs: Pairs, scratch: PairScratch, count: int, found: Words, roo
         this = mixed[UP(i)]
         for j in range(i):
             pair = this ^ mixed[UP(j)]
-            at = pair >> U64(64 - bits)
-            hit[UP(hits)] = (i << 32) | j
-            bucket[UP(hits)] = I64(at)
+            at = _bucket_of(pair, bits)
+            hit[UP(hits)] = halves(i, j)
+            bucket[UP(hits)] = at
             hits += I64((mark[UP(at)] & _part(pair, bits)) != U8(0))
         if hits >= _HITS or i + 1 == count:
             met, seen = _find_hits(pairs, scratch, hits, found, met, room)
@@ -394,14 +399,14 @@ def _find_hits(pairs: Pairs, scratch: PairScratch, hits: int, found: Words, met:
         at = bucket[UP(i)]
         begin, end = I64(start[UP(at)]), I64(start[UP(at + 1)])
         prefetch(entry, _WORDS * begin)
-        bucket[UP(i)] = (begin << 32) | end
+        bucket[UP(i)] = halves(begin, end)
         looked += end - begin
     if met + looked > room:
         return -(met + looked), looked
     for i in range(hits):
-        one, other = cells[UP(hit[UP(i)] >> 32)], cells[UP(hit[UP(i)] & 0xFFFFFFFF)]
+        one, other = cells[UP(first_half(hit[UP(i)]))], cells[UP(second_half(hit[UP(i)]))]
         low, high = min(one, other), max(one, other)
-        for q in range(bucket[UP(i)] >> 32, bucket[UP(i)] & 0xFFFFFFFF):
+        for q in range(first_half(bucket[UP(i)]), second_half(bucket[UP(i)])):
             found[UP(met)] = U32(q)
             met += I64((entry[UP(_WORDS * q + _LOW)] == low) & (entry[UP(_WORDS * q + _HIGH)] == high))
     return met, looked

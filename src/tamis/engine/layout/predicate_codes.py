@@ -32,11 +32,13 @@ from tamis.engine.layout.scale import (
     Scales,
     bucket_of,
     code_in,
+    code_within,
     first_key,
     locate,
     on_grid,
 )
 from tamis.engine.layout.statistics import Likelihood
+from tamis.kernels.bits import bit_of, set_bit, word_of
 from tamis.kernels.fields import packed_fields, reader_of
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, U64, UP, Bools, I32s, I64s, U8s, U32s, U64s
@@ -241,15 +243,10 @@ def fill_mask(p: int, d: int, predicates: Predicates, scales: Scales, mask: Mask
     for i in range(predicates.start[p], predicates.start[p + 1]):
         f, g = spaces_of(predicates.lo[i], predicates.hi[i], d, scales)
         for s in range(f, g + 1):
-            mask[s >> 6] |= U64(1) << U64(s & 63)
+            set_bit(mask, s)
     if predicates.mode[p] == _NONE:
         for s in range(scales.spaces[d]):
-            mask[s >> 6] ^= U64(1) << U64(s & 63)
-
-
-@inlined
-def has_space(mask: Mask, space: int) -> bool:
-    return (mask[space >> 6] >> U64(space & 63)) & U64(1) != U64(0)
+            mask[UP(word_of(s))] ^= bit_of(s)
 
 
 class _Ends(NamedTuple):
@@ -300,14 +297,14 @@ def _kind_of_interval(lo: int, hi: int, ends: _Ends, d: int, scales: Scales) -> 
 @inlined
 def _decides(code: int) -> bool:
     """Whether a code is not the one that all keys behind the end of the grid share."""
-    return code & (SPACE_CODES - 1) != SPACE_CODES - 1
+    return code_within(code) != SPACE_CODES - 1
 
 
 @inlined
 def _wide_likelihood(ends: _Ends, d: int, scales: Scales, likelihood: Likelihood) -> float:
     """The likelihood of an interval: whole buckets and shares of the two at its ends, at least that of one key in its bucket."""
-    part = (ends.low & (SPACE_CODES - 1)) / SPACE_CODES
-    rest = 1.0 - ((ends.high & (SPACE_CODES - 1)) + 1) / SPACE_CODES if ends.last > 0 else 0.0
+    part = code_within(ends.low) / SPACE_CODES
+    rest = 1.0 - (code_within(ends.high) + 1) / SPACE_CODES if ends.last > 0 else 0.0
     first_bucket = likelihood_between(ends.first, ends.first, d, scales, likelihood)
     last_bucket = likelihood_between(ends.last, ends.last, d, scales, likelihood)
     total = likelihood_between(ends.first, ends.last, d, scales, likelihood)

@@ -1,21 +1,4 @@
-"""Records: the predicates of a conjunction that are left to check after lists and filter words.
-
-A record has 32-bit words. Word 0 is the row. It has DOUBT set if some predicates are not in the record and keys must be compared.
-The *shape* of a record, eight bits beside its place, says which groups of words follow. The least likely predicate of a group
-comes first.
-
-    r | s << 4     r ranges, s sets
-    n | b << 4     n tests for keys, b tests for bounds: in segments that have wide dimensions
-    DONE           nothing is left to check: there is no record, and the place is the row
-    LONG           a header says how many there are of each group: see `record_header`
-
-    range      dimension << 16 | first << 8 | width          the event's space minus first, as a byte, is at most width
-    set        two words: six spaces, 15 bits of dimension, negated?
-    mask       dimension, then eight words of bits by space
-    test       see `aspects`: one for each bound of a range, or for each of at most eight keys
-    far test   two words: for a dimension that does not fit in a test
-    far set    aspect | members << 18 | negated? << 31, then a test for each member: for all other sets of keys
-"""
+"""Records: the predicates of a conjunction that are left to check after lists and filter words. `record_words` draws them."""
 
 from __future__ import annotations
 
@@ -72,25 +55,28 @@ from tamis.engine.layout.record_header import (
     header_of,
     write_header,
 )
-from tamis.engine.layout.scale import CODE_BITS, MISSING, Bytes, Scales, bucket_of, code_in
+from tamis.engine.layout.record_words import (
+    DONE,
+    DOUBT,
+    LONG,
+    MASK_SIZE,
+    MOST_IN_SHAPE,
+    SET_WORDS,
+    UNIT,
+    far_set_word,
+    predicates_word,
+    range_word,
+    set_of,
+    shape_with,
+    space_in_set,
+    write_long,
+)
+from tamis.engine.layout.scale import Scales, bucket_of, code_in
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, U8, U32, U64, UP, I64s
+from tamis.kernels.numbers import I64, U32, U64, UP, I32s, I64s
 from tamis.kernels.packed import Packed
 
-DOUBT = 1 << 31
-"""Set in a row whose keys must be compared."""
-PREDICATES_AT = 24
-"""In a short record, word 0 has from this bit on the number of predicates that the tests for keys stand for."""
-ROW = (1 << PREDICATES_AT) - 1
-PLACE_BITS = 24
-"""Bits of the place in a reference to a record; the shape lies above."""
-UNIT = 4
-"""Words per step of a place."""
-MOST_ROWS, MOST_WORDS = 1 << PLACE_BITS, UNIT << PLACE_BITS
-SHAPES = 256
-LONG, DONE = 255, 254
-_MOST_IN_SHAPE = 15
 _MOST_SIZE = (1 << 16) - 1
 """The most words of a record: its size has 16 bits while the segment is built."""
 _NONE = int(Mode.NONE)
@@ -101,55 +87,7 @@ _NO_WORDS = -1
 _FEW = 24
 """The most predicates of a record that are sorted by counting. This takes 15 % off the time to write records of ten."""
 _GROUP_AT = 56
-_MEMBERS_AT = 18
-
-
-@inlined
-def range_word(dimension: int, first: int, last: int) -> np.uint32:
-    return U32((dimension << 16) | (first << 8) | (last - first))
-
-
-@inlined
-def range_holds(word: np.uint32, space: Bytes) -> bool:
-    """Whether an event satisfies a range word; `space` has its space in each dimension."""
-    return U8(space[UP(word >> U32(16))] - U8(word >> U32(8))) <= U8(word)
-
-
-@inlined
-def set_holds(low: np.uint32, high: np.uint32, space: Bytes) -> bool:
-    """Whether an event's space is among the six bytes of a set; if the set is negated, whether it is there and not among them."""
-    word = U64(low) | (U64(high) << U64(32))
-    s = space[UP((word >> U64(48)) & U64(0x7FFF))]
-    # A byte of the difference is zero if the space is a member: the classic test for a zero byte in a word.
-    difference = (word ^ (U64(s) * U64(0x010101010101))) | U64(0xFFFF000000000000)
-    zero = (difference - U64(0x0101010101010101)) & ~difference & U64(0x808080808080)
-    negated = (word >> U64(63)) != U64(0)
-    return ((zero != U64(0)) != negated) and s != U8(MISSING)
-
-
-@inlined
-def mask_holds(record: Words, at: int, space: Bytes) -> bool:
-    """Whether an event's space is among the bits of a mask."""
-    s = I64(space[UP(record[UP(at)])])
-    word = record[UP(at + 1 + (s >> 5))]
-    return s != MISSING and (word >> U32(s & 31)) & U32(1) != U32(0)
-
-
-@inlined
-def far_set_holds(record: Words, at: int, seen: Words) -> bool:
-    """Whether one of the tests of a far set holds; if the set is negated, whether there is a key and none holds."""
-    header = record[UP(at)]
-    shown = seen[UP(header & U32((1 << _MEMBERS_AT) - 1))]
-    found = U32(0)
-    for i in range(far_set_size(header)):
-        found |= U32(record[UP(at + 1 + i)] == shown)
-    return (found != header >> U32(31)) & (shown & U32((1 << CODE_BITS) - 1) != U32(0))
-
-
-@inlined
-def far_set_size(header: np.uint32) -> int:
-    """The number of tests of a far set."""
-    return I64((header >> U32(_MEMBERS_AT)) & U32(0xFF))
+_DIMENSION_BITS, _ORDER_BITS = 16, 24
 
 
 @inlined
@@ -177,7 +115,7 @@ class RecordScratch(NamedTuple):
     """What is needed to write the record of a conjunction."""
 
     order: I64s
-    """The predicates that the record holds, the least likely first, with their groups."""
+    """The predicates that the record holds, the least likely first: group << _GROUP_AT | predicate."""
     mask: Mask
     counts: I64s
     """Group -> its number of words; of sets, masks and far sets: how many there are."""
@@ -197,15 +135,17 @@ def most_words(table: CodedTable) -> int:
     return (LONG_WORDS + 2 * UNIT) * count + 4 * int(start[-1]) + len(table.predicates.lo) + 2 * MASK_WORDS * int(masks)
 
 
-def order_in_lists(table: CodedTable, plan: Plan) -> Words:
-    """Conjunction -> 24 bits to sort the entries of a list by. Records that are alike are checked in the same number of steps."""
+def order_of_entries(groups: I64s, conjunctions: I32s, table: CodedTable, plan: Plan) -> I64s:
+    """The order of entries by group, their list or bucket. Within a group, records that are alike, which are checked in the same
+    number of steps, are neighbours."""
     order = np.empty(len(plan.access), np.uint32)
     _order(packed_fields(table), plan, np.empty(GROUPS, np.int64), order)
-    return order
+    return np.argsort((groups.astype(np.uint64) << U64(_ORDER_BITS)) | order[conjunctions])
 
 
 @lean_kernel
 def _order(packed: Packed, plan: Plan, counts: I64s, order: Words) -> None:
+    """Conjunction -> shape of its record << _DIMENSION_BITS | dimension of its filter predicate."""
     table: CodedTable = read_table(packed)
     predicates, coded, scales = table.predicates, table.coded, table.scales
     for c in range(len(order)):
@@ -217,7 +157,7 @@ def _order(packed: Packed, plan: Plan, counts: I64s, order: Words) -> None:
                 _count(p, predicates, coded, scales, counts)
         dimension = coded.dimension[filtered] if filtered >= 0 else 0
         shape, _, _ = _shape(counts, len(scales.shift) > 0)
-        order[c] = (shape << 16) | (dimension & 0xFFFF)
+        order[c] = (shape << _DIMENSION_BITS) | (dimension & ((1 << _DIMENSION_BITS) - 1))
 
 
 @merged
@@ -249,8 +189,8 @@ def write_record(
         first = to + (before if group == NAMES else between if group == BOUNDS else 0)
         end = first
         for i in range(left):
-            if order[i] >> _GROUP_AT == group:
-                p = order[i] & ((1 << _GROUP_AT) - 1)
+            if _group_in(order[i]) == group:
+                p = _predicate_in(order[i])
                 if group == RANGES:
                     # Most are ranges, and a call costs several times as much as this: arrays are passed by value.
                     out[end] = range_word(I64(coded.dimension[p]), I64(coded.first[p]), I64(coded.last[p]))
@@ -264,12 +204,28 @@ def write_record(
     if shape == LONG:
         write_header(header_of(counts, named), out, at)
     else:
-        out[at] |= U32(named << PREDICATES_AT)
+        out[at] |= predicates_word(named)
     if to - at > _MOST_SIZE:
         # Comparing keys takes as long.
         out[at] = U32(DOUBT)
         return 0, 1
     return shape, to - at
+
+
+@inlined
+def _in_group(p: int, group: int) -> int:
+    """A predicate with its group."""
+    return p | (group << _GROUP_AT)
+
+
+@inlined
+def _group_in(word: int) -> int:
+    return word >> _GROUP_AT
+
+
+@inlined
+def _predicate_in(word: int) -> int:
+    return word & ((1 << _GROUP_AT) - 1)
 
 
 @inlined
@@ -285,11 +241,12 @@ def _shape(counts: I64s, wide: bool) -> tuple[int, int, int]:
             return LONG, 0, 0
     a, b = counts[first], counts[second]
     before, between = 0, 0
-    if wide and max(a, b) <= _MOST_IN_SHAPE - UNIT:
-        before = (a & 1) if b > 0 else (UNIT - 1 - a) & (UNIT - 1) if a > 0 else 0
-        between = (UNIT - 1 - a - before - b) & (UNIT - 1) if b > 0 else 0
-    shape = (a + before) | ((b + between) << 4)
-    if max(a, b) > _MOST_IN_SHAPE or shape >= DONE:
+    if wide and max(a, b) <= MOST_IN_SHAPE - UNIT:
+        # The row takes one word.
+        before = a % 2 if b > 0 else (UNIT - 1 - a) % UNIT if a > 0 else 0
+        between = (UNIT - 1 - a - before - b) % UNIT if b > 0 else 0
+    shape = shape_with(a + before, b + between)
+    if max(a, b) > MOST_IN_SHAPE or shape >= DONE:
         return LONG, 0, 0
     return shape, before, between
 
@@ -374,7 +331,7 @@ def _select(count: int, choice: Choice, table: CodedTable, scratch: RecordScratc
             doubt = True
             continue
         most = max(most, counts[group])
-        order[left] = p | (group << _GROUP_AT)
+        order[left] = _in_group(p, group)
         left += 1
     if most > HEADER_MOST:
         for group in range(GROUPS):
@@ -404,8 +361,7 @@ def _write_predicate(
         to = _write_test(aspect + first, value, group, out, to)
         return _write_test(aspect + second, other, group, out, to) if other > 0 else to
     if group == FAR_SETS:
-        negated = 1 if predicates.mode[p] == _NONE else 0
-        out[to] = U32((aspect + SAME) | ((end - begin) << _MEMBERS_AT) | (negated << 31))
+        out[to] = far_set_word(aspect + SAME, end - begin, predicates.mode[p] == _NONE)
         for i in range(begin, end):
             out[to + 1 + i - begin] = aspect_word(aspect + SAME, _number(predicates.lo[i], d, scales, coded, numbers))
         return to + 1 + end - begin
@@ -413,12 +369,10 @@ def _write_predicate(
         fill_mask(p, d, predicates, scales, mask)
         out[to] = U32(d)
         for m in range(MASK_WORDS):
-            _write_long(mask[m], out, to + 1 + 2 * m)
-        return to + 1 + 2 * MASK_WORDS
-    word = _set_word(p, d, predicates, scales)
-    word |= (U64(d) << U64(48)) | (U64(coded.kind[p] == NOT_SET) << U64(63))
-    _write_long(word, out, to)
-    return to + 2
+            write_long(mask[m], out, to + 1 + 2 * m)
+        return to + MASK_SIZE
+    write_long(set_of(_spaces_of_set(p, d, predicates, scales), d, coded.kind[p] == NOT_SET), out, to)
+    return to + SET_WORDS
 
 
 @inlined
@@ -452,21 +406,15 @@ def _number(key: int, d: int, scales: Scales, coded: Coded, numbers: KeyNumbers)
 
 
 @inlined
-def _write_long(word: np.uint64, out: Words, to: int) -> None:
-    """Write 64 bits as two words, the lower one first."""
-    out[to], out[to + 1] = U32(word & U64(0xFFFFFFFF)), U32(word >> U64(32))
-
-
-@inlined
-def _set_word(p: int, d: int, predicates: Predicates, scales: Scales) -> np.uint64:
+def _spaces_of_set(p: int, d: int, predicates: Predicates, scales: Scales) -> np.uint64:
     """The spaces of a set in six bytes; the last space is repeated."""
-    word, member, count = U64(0), U64(0), 0
+    spaces, member, count = U64(0), 0, 0
     for i in range(predicates.start[p], predicates.start[p + 1]):
         f, g = spaces_of(predicates.lo[i], predicates.hi[i], d, scales)
         for s in range(f, g + 1):
-            member = U64(s)
-            word |= member << U64(8 * count)
+            member = s
+            spaces |= space_in_set(member, count)
             count += 1
     for i in range(count, SET_SIZE):
-        word |= member << U64(8 * i)
-    return word
+        spaces |= space_in_set(member, i)
+    return spaces

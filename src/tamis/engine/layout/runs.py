@@ -1,6 +1,6 @@
 """Runs: parts of a list that are sorted by a bound.
 
-If the filter predicates of many entries of a list are ranges on one dimension that are open on the same side, these entries are
+Many entries of a list may have filter predicates that are ranges on one dimension, open on the same side. These entries are
 sorted by the bound. An event's value cuts off a prefix, and the event never touches the entries that it does not satisfy.
 
     symbol = 'A' and price > p      list of A:  p = 1.5  2.0  2.0  7.25 | 9.5  11.0          an event with price = 8
@@ -35,6 +35,8 @@ from tamis.kernels.packed import Packed
 
 LOWER_RUN, UPPER_RUN, BAND_RUN = 1, 2, 3
 """Sides of runs. Bands are grouped by width: BAND_RUN + n has widths from 2**n to 2**(n + 1)."""
+_DIMENSION_AT, _INCOMPLETE = 8, 1 << 7
+_SIDE = _INCOMPLETE - 1
 _SHORTEST = 16
 """Fewest entries of a run, even if a shorter one would save something."""
 _NONE = -1
@@ -74,7 +76,7 @@ class Waiting(NamedTuple):
     """For each conjunction: which run it could be in, and what it costs an event that meets its list."""
 
     kind: U32s
-    """Dimension << 8 | is anything left to check? << 7 | side of the run that its filter predicate allows; 0: none."""
+    """The kind of the run that its filter predicate allows, see `_kind_of`; 0: none."""
     listed: npt.NDArray[np.float32]
     """Nanoseconds in the list itself."""
     in_run: npt.NDArray[np.float32]
@@ -136,7 +138,7 @@ def _weigh(packed: Packed, plan: Plan, reach: F64s, has_second: bool, waiting: W
             complete = complete and settled and q != second
             elsewhere = coded.dimension[q] != own and coded.first[q] != MISSING
             waiting.guarded[row] = waiting.guarded[row] or elsewhere
-        waiting.kind[row] = (U32(d) << U32(8)) | (U32(not complete) << U32(7)) | U32(_side(lo, hi))
+        waiting.kind[row] = _kind_of(d, complete, _side(lo, hi))
         waiting.in_run[row] = passing * (ENTRY + RECORD * also * I64(recorded))
         waiting.listed[row] = ENTRY + RECORD * passing
         if has_second:
@@ -155,6 +157,19 @@ def _side(lo: int, hi: int) -> int:
         width >>= U64(1)
         side += 1
     return side
+
+
+@inlined
+def _kind_of(dimension: int, complete: bool, side: int) -> np.uint32:
+    """dimension << _DIMENSION_AT | _INCOMPLETE, if something is left to check | side."""
+    return (U32(dimension) << U32(_DIMENSION_AT)) | (U32(0) if complete else U32(_INCOMPLETE)) | U32(side)
+
+
+@inlined
+def lowest_begin(side: int, key: int) -> int:
+    """The lowest lower end that an entry of a run of bands may have if its upper end is not below a key."""
+    widest = side - BAND_RUN + 1
+    return KEY_MIN if widest >= 63 or key < KEY_MIN + (1 << widest) else key - (1 << widest)
 
 
 @kernel
@@ -188,7 +203,7 @@ def _join(entries: Entries, waiting: Waiting, outlook: Outlook, price: float, up
 
 def sorted_runs(entries: Entries, joined: U32s, plan: Plan, predicates: Predicates) -> tuple[Runs, I32s]:
     """Sort entries into the runs that they join; returns the runs, and the conjunctions of their entries."""
-    side = (joined & U32(0x7F)).astype(np.uint8)
+    side = (joined & U32(_SIDE)).astype(np.uint8)
     if len(entries.conjunction) == 0:
         return _NO_RUNS, entries.conjunction
     interval = predicates.start[plan.filter[entries.conjunction]]
@@ -202,9 +217,9 @@ def sorted_runs(entries: Entries, joined: U32s, plan: Plan, predicates: Predicat
     banded = side >= BAND_RUN
     runs = Runs(
         lists[first],
-        (joined[first] >> U32(8)).astype(np.int32),
+        (joined[first] >> U32(_DIMENSION_AT)).astype(np.int32),
         side[first],
-        (joined[first] & U32(0x80)) == 0,
+        (joined[first] & U32(_INCOMPLETE)) == 0,
         np.append(first, len(order)),
         key[order],
         hi[order][banded],

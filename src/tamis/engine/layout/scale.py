@@ -1,9 +1,9 @@
 """Scales: the keys of each dimension of a segment, cut into at most 254 spaces.
 
-The ends of all intervals that predicates have in a dimension cut its keys into *predicate spaces* (PS-Tree 4): within one space,
-every predicate is true of all keys or of none. A key becomes the number of its space, a byte, and a predicate becomes a set of
-spaces. A dimension with more than 254 spaces is *wide*: it is cut at quantiles of the ends into buckets. Codes tell the keys of a
-bucket apart by their place on a grid:
+Predicates have intervals of keys. The ends of all intervals in a dimension cut its keys into *predicate spaces* (PS-Tree 4).
+Within one space, every predicate is true of all keys or of none. A key becomes the number of its space, a byte, and a predicate
+becomes a set of spaces. A dimension with more than 254 spaces is *wide*: it is cut at quantiles of the ends into buckets. Codes
+tell the keys of a bucket apart by their place on a grid:
 
     ends          10    20 21     40                 cut c parts keys < c from keys >= c
     space      0     1     2   3       4             number of cuts <= key
@@ -47,7 +47,8 @@ HIGHEST_CODE = (1 << CODE_BITS) - 1
 CUTS_PER_BLOCK = 16
 _SAMPLE = 1 << 14
 """The most ends of a wide dimension from which its quantiles are computed."""
-_TABLE = 1024
+_TABLE_BITS = 10
+_TABLE = 1 << _TABLE_BITS
 """Places in the hash table of a dimension's ends."""
 _FULL = -1
 _EMPTY = KEY_MIN
@@ -197,7 +198,13 @@ def code_of(cuts: Keys, at: int, blocks: int, shift: Bytes, shift_at: int, space
     place = U64(key >> bits) - U64(first_key(cuts, at, blocks, space) >> bits)
     if place >= U64(PLACES):
         return SPACE_CODES * space + SPACE_CODES - 1
-    return SPACE_CODES * space + I64(place << U64(1)) + I64(not on_grid(key, bits))
+    return SPACE_CODES * space + 2 * I64(place) + I64(not on_grid(key, bits))
+
+
+@inlined
+def code_within(code: int) -> int:
+    """A code without its bucket."""
+    return code & (SPACE_CODES - 1)
 
 
 @inlined
@@ -310,9 +317,9 @@ def _find_distinct(predicates: Predicates, local: Dimensions, table: Keys, disti
 @inlined
 def _put(end: int, table: Keys, at: int, count: int) -> int:
     """Put an end into the table at `at`, which has `count` ends; returns the new count, or _FULL."""
-    place = I64((U64(end) * SEED) >> U64(54))
+    place = I64((U64(end) * SEED) >> U64(64 - _TABLE_BITS))
     while table[UP(at + place)] != _EMPTY and table[UP(at + place)] != end:
-        place = (place + 1) & (_TABLE - 1)
+        place = (place + 1) % _TABLE
     if table[UP(at + place)] == end:
         return count
     if count == MOST_SPACES - 1:

@@ -7,8 +7,8 @@ two words lie side by side, which is 10 % faster than two arrays. So a list is s
 touch their records. If a second filter word would spare many records, entries have one. Long lists have blocks of entries that
 events may skip, or parts that are sorted by a bound: see `guards` and `runs`.
 
-Rows are numbered by the slots of their owners if these lie close together (see `matching.owners`), else in the order of their
-records, so that neighbours in a list are neighbours everywhere.
+If the slots of owners lie close together, rows are numbered by these slots (see `matching.owners`). Else rows are numbered in the
+order of their records, so that neighbours in a list are neighbours everywhere.
 """
 
 from __future__ import annotations
@@ -24,31 +24,22 @@ from tamis.engine.layout.costs import USUAL_COSTS, Costs
 from tamis.engine.layout.forecast import Forecast, expected_entries
 from tamis.engine.layout.guards import GuardedLists, Guards, padding_word, visited_share
 from tamis.engine.layout.key_numbers import KeyNumbers, number_keys
+from tamis.engine.layout.limits import USUAL_LAYOUT_LIMITS, LayoutLimits
 from tamis.engine.layout.lists import Entries, Points, enter, first_point_list
 from tamis.engine.layout.lookup import Directory, Lookup, find_lists
 from tamis.engine.layout.pairs import Pairs, complete_pairs, with_pairs
 from tamis.engine.layout.plan import PAIRS, RANKED, Choice, Plan, deciding, plan_rows
 from tamis.engine.layout.predicate_codes import Coded, CodedTable, code_table, read_table
-from tamis.engine.layout.records import (
-    DONE,
-    MOST_ROWS,
-    MOST_WORDS,
-    PLACE_BITS,
-    UNIT,
-    RecordScratch,
-    most_words,
-    range_word,
-    record_scratch,
-    write_record,
-)
+from tamis.engine.layout.record_words import DONE, MOST_ROWS, MOST_WORDS, UNIT, range_word, reference_of
+from tamis.engine.layout.records import RecordScratch, most_words, record_scratch, write_record
 from tamis.engine.layout.runs import Runs, find_runs, sorted_runs
 from tamis.engine.layout.scale import scales_of
 from tamis.engine.layout.second_filter import choose_second
 from tamis.engine.layout.statistics import likelihood_of
 from tamis.kernels.background import checkpoint
 from tamis.kernels.fields import packed_fields
-from tamis.kernels.kernel import lean_kernel
-from tamis.kernels.numbers import I64, U32, U64, Bools, I32s, I64s, U64s
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import I64, U32, U64, UP, Bools, I32s, I64s, U64s
 from tamis.kernels.packed import Packed, aligned_zeros
 from tamis.kernels.prefetch import prefetch
 
@@ -57,7 +48,9 @@ _PADDING = 64
 _FAR, _NEAR = 16, 8
 """How many entries ahead the place of a record, and the record itself, are fetched."""
 _SHAPE_AT, _SIZE_AT = 40, 48
-_PLACE = (1 << _SHAPE_AT) - 1
+_PLACE, _SHAPE = (1 << _SHAPE_AT) - 1, (1 << (_SIZE_AT - _SHAPE_AT)) - 1
+ENTRY_WORDS = 2
+_FILTER, _REFERENCE = range(ENTRY_WORDS)
 
 
 class SegmentFullError(Exception):
@@ -70,8 +63,7 @@ class Body(NamedTuple):
     list               0                 1      2           numbered as in `lists`
     directory.begin    0                 3      4  ...      entries of list l: begin[l] .. begin[l + 1], without HAS_RUNS
     entry              w r   w r   w r   w r   ...          two words an entry: filter word, reference
-    reference          shape << PLACE_BITS | place          the record begins at UNIT * place; shape DONE: place is the row
-    record             row  predicates ... | row  ...       word 0 has the row, see `records`
+    record             row  predicates ... | row  ...       word 0 has the row, see `record_words`, also for references
     row                row -> conjunction
     """
 
@@ -83,8 +75,7 @@ class Body(NamedTuple):
     """The second filter word of each entry; empty if second filters do not pay."""
     guard: Guards
     points: Points
-    roll: KeyNumbers
-    """The name `roll` is that of snapshots."""
+    key_numbers: KeyNumbers
     runs: Runs
     run_entry: Words
     record: Words
@@ -100,6 +91,18 @@ class Body(NamedTuple):
     def guards(self) -> int:
         """How many blocks have a guard."""
         return int(np.count_nonzero(self.guard < min(self.dimensions, RANKED)))
+
+
+@inlined
+def entry_word(entry: Words, place: int) -> np.uint32:
+    """The filter word of an entry."""
+    return entry[UP(ENTRY_WORDS * place + _FILTER)]
+
+
+@inlined
+def entry_reference(entry: Words, place: int) -> np.uint32:
+    """The reference of an entry."""
+    return entry[UP(ENTRY_WORDS * place + _REFERENCE)]
 
 
 class _Listed(NamedTuple):
@@ -121,7 +124,7 @@ class _Written(NamedTuple):
 
     record: Words
     place: U64s
-    """Conjunction -> size << _SIZE_AT | shape << _SHAPE_AT | place of its record."""
+    """Conjunction -> size, shape and place of its record, see `_written_at`."""
 
 
 class _LaidOut(NamedTuple):
@@ -137,7 +140,11 @@ class _LaidOut(NamedTuple):
 
 
 def build(
-    conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s | None = None, costs: Costs = USUAL_COSTS
+    conjunctions: Conjunctions,
+    sample: EventBatch | None,
+    numbers: I64s | None = None,
+    costs: Costs = USUAL_COSTS,
+    limits: LayoutLimits = USUAL_LAYOUT_LIMITS,
 ) -> tuple[Body, Forecast]:
     """Build a segment over all conjunctions of a table. Also returns what it was planned with.
 
@@ -148,7 +155,7 @@ def build(
     likelihood = likelihood_of(scales, conjunctions.predicates, sample)
     checkpoint()
     table = code_table(conjunctions, scales, likelihood)
-    key_numbers = number_keys(table)
+    key_numbers = number_keys(table, limits.key_numbers)
     checkpoint()
     plan, list_costs = plan_rows(table)
     plan, pairs, in_pairs = with_pairs(table, plan, sample, costs)
@@ -168,12 +175,12 @@ def build(
     checkpoint()
     of_lists, of_pairs, of_runs = np.split(laid_out.reference, [len(in_lists), before_runs])
     entry = _entries(_filter_words(in_lists, plan.filter, table), of_lists)
-    second = np.zeros(len(entry) // 2 if has_second else 0, np.uint32)
+    second = np.zeros(len(entry) // ENTRY_WORDS if has_second else 0, np.uint32)
     if has_second:
         second[: len(in_lists)] = _filter_words(in_lists, plan.second, table)
     checkpoint()
     complete_pairs(pairs, _filter_words(in_pairs, plan.second, table), of_pairs)
-    lookup, directory = find_lists(table, plan, listed.points, listed.in_lists.list, listed.runs.list)
+    lookup, directory = find_lists(table, plan, listed.points, listed.in_lists.list, listed.runs.list, limits.list_size)
     conjunction = np.full(max(len(laid_out.number), int(laid_out.number.max(initial=0)) + 1), _NONE, np.int32)
     conjunction[laid_out.number] = np.arange(len(laid_out.number))
     body = Body(
@@ -238,8 +245,9 @@ def _lay_out_records(entered: I32s, complete: Bools, written: _Written, words: i
 
 def _entries(words: Words, references: Words) -> Words:
     """Entries of these filter words and references, and padding behind them."""
-    entry = aligned_zeros(2 * (len(words) + _PADDING), np.uint32)
-    entry[: 2 * len(words) : 2], entry[1 : 2 * len(words) : 2] = words, references
+    entry = aligned_zeros(ENTRY_WORDS * (len(words) + _PADDING), np.uint32)
+    lines = entry.reshape(-1, ENTRY_WORDS)[: len(words)]
+    lines[:, _FILTER], lines[:, _REFERENCE] = words, references
     return entry
 
 
@@ -261,9 +269,25 @@ def _write_all(
         second = plan.second[c] if has_second or in_run or way == PAIRS else _NONE
         choice = Choice(deciding(plan.access[c], table.predicates.mode), way, plan.filter[c], second, in_run)
         shape, size = write_record(c, choice, table, key_numbers, scratch, written.record, filled)
-        written.place[c] = (U64(size) << U64(_SIZE_AT)) | (U64(shape) << U64(_SHAPE_AT)) | U64(filled)
+        written.place[c] = _written_at(filled, shape, size)
         filled += size
     return filled
+
+
+@inlined
+def _written_at(place: int, shape: int, size: int) -> np.uint64:
+    """size << _SIZE_AT | shape << _SHAPE_AT | place."""
+    return (U64(size) << U64(_SIZE_AT)) | (U64(shape) << U64(_SHAPE_AT)) | U64(place)
+
+
+@inlined
+def _place_of(word: np.uint64) -> int:
+    return I64(word & U64(_PLACE))
+
+
+@inlined
+def _shape_and_size(word: np.uint64) -> tuple[int, int]:
+    return I64((word >> U64(_SHAPE_AT)) & U64(_SHAPE)), I64(word >> U64(_SIZE_AT))
 
 
 @lean_kernel
@@ -279,7 +303,7 @@ def _lay_out(entered: I32s, complete: Bools, written: _Written, out: _LaidOut) -
             prefetch(final, max(entered[i + _FAR], 0))
             prefetch(place, max(entered[i + _FAR], 0))
         if i + _NEAR < len(entered):
-            prefetch(written.record, I64(place[max(entered[i + _NEAR], 0)] & U64(_PLACE)))
+            prefetch(written.record, _place_of(place[max(entered[i + _NEAR], 0)]))
         c = entered[i]
         if c < 0:
             out.reference[i] = 0
@@ -291,16 +315,14 @@ def _lay_out(entered: I32s, complete: Bools, written: _Written, out: _LaidOut) -
             out.reference[i] = U32(number[c])
             continue
         if final[c] == _NONE:
-            at = I64(place[c] & U64(_PLACE))
-            size = I64(place[c] >> U64(_SIZE_AT))
-            shape = I64((place[c] >> U64(_SHAPE_AT)) & U64(0xFF))
+            at, (shape, size) = _place_of(place[c]), _shape_and_size(place[c])
             if shape == DONE:
-                final[c] = (shape << PLACE_BITS) | number[c]
+                final[c] = reference_of(shape, number[c])
             else:
                 for w in range(size):
                     out.record[filled + w] = written.record[at + w]
                 out.record[filled] |= U32(number[c])
-                final[c] = (shape << PLACE_BITS) | (filled // UNIT)
+                final[c] = reference_of(shape, filled // UNIT)
                 filled += (size + UNIT - 1) // UNIT * UNIT
         out.reference[i] = final[c]
     return filled
@@ -322,4 +344,4 @@ def _write_filter_words(entered: I32s, filters: I64s, coded: Coded, nothing: int
         elif p >= 0:
             words[i] = range_word(I64(coded.dimension[p]), I64(coded.first[p]), I64(coded.last[p]))
         else:
-            words[i] = U32(nothing) << U32(16)
+            words[i] = range_word(nothing, 0, 0)

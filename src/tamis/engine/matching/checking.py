@@ -4,48 +4,54 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.engine.layout.aspects import ASPECTS, is_bound
+from tamis.engine.layout.aspects import ASPECTS, aspect_of, is_bound
 from tamis.engine.layout.lookup import ABOUT, EDGES, SHIFT_AT
 from tamis.engine.layout.record_header import LONG_WORDS, long_header
-from tamis.engine.layout.records import (
+from tamis.engine.layout.record_words import (
     DONE,
-    DOUBT,
+    FAR_TEST_WORDS,
     LONG,
-    PLACE_BITS,
-    PREDICATES_AT,
-    ROW,
+    MASK_SIZE,
+    SET_WORDS,
     SHAPES,
-    UNIT,
     far_set_holds,
     far_set_size,
+    found_row,
+    groups_in,
+    in_doubt,
     mask_holds,
+    predicates_in,
     range_holds,
+    record_at,
+    reference_of,
     set_holds,
+    settled_row,
+    shape_of,
 )
-from tamis.engine.layout.scale import CODE_BITS, HIGHEST_CODE
+from tamis.engine.layout.scale import HIGHEST_CODE
 from tamis.engine.layout.segment_build import Body
 from tamis.engine.matching.scratch import AHEAD, SORTED_AT_ONCE, LoadedEvent, Ordered, Scratch
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I64, U32, UP, I64s, U8s, U32s
-from tamis.kernels.prefetch import prefetch
+from tamis.kernels.prefetch import LINE, prefetch
 
 SORTED_FROM, SORTED_BELOW = 256, 256
 """Survivors are sorted by shape from SORTED_FROM on, and below SORTED_BELOW for each list. A thousand survivors: 10 to 20 % less
 time."""
-PLACE = (1 << PLACE_BITS) - 1
-"""The bits of a reference that hold the place of its record."""
+_SECOND_FETCH = 12
+"""The word of a record of ranges to prefetch besides the first: the words up to this one lie in at most two cache lines."""
 
 
 @inlined
 def fetch_record(record: U32s, reference: np.uint32, wide: bool) -> None:
     """Prefetch a record. Records of tests (`wide`) are longer."""
-    at = UNIT * I64(reference & U32(PLACE))
-    shape = I64(reference >> U32(PLACE_BITS))
+    at, shape = record_at(reference), shape_of(reference)
+    names, bounds = groups_in(shape)
     if shape != DONE:
         prefetch(record, at)
-        prefetch(record, at + (16 if wide else 12))
-        if shape == LONG or (wide and (shape & 15) + (shape >> 4) > 16):
-            prefetch(record, at + 32)
+        prefetch(record, at + (LINE if wide else _SECOND_FETCH))
+        if shape == LONG or (wide and names + bounds > LINE):
+            prefetch(record, at + 2 * LINE)
 
 
 @inlined
@@ -77,7 +83,7 @@ def _sort_by_shape(survivor: U32s, begin: int, count: int, ordered: Ordered) -> 
     for shape in range(SHAPES):
         places[UP(shape)] = 0
     for i in range(begin, begin + count):
-        places[UP(survivor[UP(i)] >> U32(PLACE_BITS))] += 1
+        places[UP(shape_of(survivor[UP(i)]))] += 1
     at = 0
     for shape in range(SHAPES):
         size = places[UP(shape)]
@@ -85,7 +91,7 @@ def _sort_by_shape(survivor: U32s, begin: int, count: int, ordered: Ordered) -> 
         at += size
     for i in range(begin, begin + count):
         reference = survivor[UP(i)]
-        shape = UP(reference >> U32(PLACE_BITS))
+        shape = UP(shape_of(reference))
         at = places[shape]
         references[UP(at)] = reference
         places[shape] = at + 1
@@ -98,28 +104,28 @@ def _check_block(
     """Check `count` survivors. `wide`: the segment has wide dimensions. `survivor` has room for AHEAD more."""
     space, seen = event.space, event.seen
     for i in range(AHEAD):
-        survivor[UP(count + i)] = U32(DONE << PLACE_BITS)
+        survivor[UP(count + i)] = U32(reference_of(DONE, 0))
     for i in range(min(count, AHEAD)):
         fetch_record(record, survivor[UP(i)], wide)
     for i in range(count):
         fetch_record(record, survivor[UP(i + AHEAD)], wide)
         reference = survivor[UP(i)]
-        shape = I64(reference >> U32(PLACE_BITS))
-        at = UNIT * I64(reference & U32(PLACE))
+        at, shape = record_at(reference), shape_of(reference)
         if shape == DONE:
-            out[UP(filled)] = reference & U32(PLACE)
+            out[UP(filled)] = settled_row(reference)
             filled += 1
             continue
         if shape == LONG:
             matched, tied = _check_long(record, at, space, seen)
         elif wide:
-            named = I64((record[UP(at)] >> U32(PREDICATES_AT)) & U32(15))
-            matched, tied = _check_tests(record, at + 1, shape & 15, named, shape >> 4, seen)
+            names, bounds = groups_in(shape)
+            matched, tied = _check_tests(record, at + 1, names, predicates_in(record[UP(at)]), bounds, seen)
         else:
-            matched, tied = _check_ranges(record, at + 1, shape & 15, shape >> 4, space), False
+            ranges, sets = groups_in(shape)
+            matched, tied = _check_ranges(record, at + 1, ranges, sets, space), False
         if matched:
             doubt = wide and tied and _is_in_doubt(record, at, shape, seen, about)
-            out[UP(filled)] = (record[UP(at)] & U32(DOUBT | ROW)) | (U32(doubt) << U32(31))
+            out[UP(filled)] = found_row(record[UP(at)]) | in_doubt(doubt)
             filled += 1
     return filled
 
@@ -130,7 +136,7 @@ def _check_ranges(record: U32s, p: int, ranges: int, sets: int, space: U8s) -> b
     for w in range(p, p + ranges):
         if not range_holds(record[UP(w)], space):
             return False
-    for w in range(p + ranges, p + ranges + 2 * sets, 2):
+    for w in range(p + ranges, p + ranges + SET_WORDS * sets, SET_WORDS):
         if not set_holds(record[UP(w)], record[UP(w + 1)], space):
             matched = False
             break
@@ -143,13 +149,13 @@ def _check_tests(record: U32s, p: int, names: int, named: int, bounds: int, seen
     found = 0
     for w in range(p, p + names):
         test = record[UP(w)]
-        found += I64(seen[UP(test >> U32(CODE_BITS))] == test)
+        found += I64(seen[UP(aspect_of(test))] == test)
     if found != named:
         return False, False
     least = U32(HIGHEST_CODE)
     for w in range(p + names, p + names + bounds):
         test = record[UP(w)]
-        above = U32(seen[UP(test >> U32(CODE_BITS))] - test)
+        above = U32(seen[UP(aspect_of(test))] - test)
         if above > U32(HIGHEST_CODE):
             return False, False
         least = min(least, above)
@@ -160,7 +166,8 @@ def _check_tests(record: U32s, p: int, names: int, named: int, bounds: int, seen
 def counts_of(record: U32s, at: int, shape: int) -> tuple[int, int, int, int]:
     """The place of the first test of a record, and the numbers of tests for keys, of tests for bounds, and of far tests."""
     if shape != LONG:
-        return at + 1, shape & 15, shape >> 4, 0
+        names, bounds = groups_in(shape)
+        return at + 1, names, bounds, 0
     header = long_header(record, at)
     return at + LONG_WORDS + header.ranges, header.names, header.bounds, header.far_tests
 
@@ -183,7 +190,7 @@ def _check_long(record: U32s, at: int, space: U8s, seen: U32s) -> tuple[bool, bo
         if above > U32(HIGHEST_CODE) or (above != U32(0) and not is_bound(test)):
             return False, False
         tied |= above == U32(0)
-        p += 2
+        p += FAR_TEST_WORDS
     for _ in range(header.far_sets):
         if not far_set_holds(record, p, seen):
             return False, False
@@ -191,11 +198,11 @@ def _check_long(record: U32s, at: int, space: U8s, seen: U32s) -> tuple[bool, bo
     for _ in range(header.sets):
         if not set_holds(record[UP(p)], record[UP(p + 1)], space):
             return False, False
-        p += 2
+        p += SET_WORDS
     for _ in range(header.masks):
         if not mask_holds(record, p, space):
             return False, False
-        p += 9
+        p += MASK_SIZE
     return True, tied
 
 
@@ -206,8 +213,8 @@ def _is_in_doubt(record: U32s, at: int, shape: int, seen: U32s, about: I64s) -> 
     doubt = False
     for w in range(p + names, p + names + bounds):
         test = record[UP(w)]
-        doubt |= _is_edge(I64(test >> U32(CODE_BITS)), test, seen, about)
-    for w in range(p + names + bounds, p + names + bounds + 2 * far, 2):
+        doubt |= _is_edge(I64(aspect_of(test)), test, seen, about)
+    for w in range(p + names + bounds, p + names + bounds + FAR_TEST_WORDS * far, FAR_TEST_WORDS):
         doubt |= _is_edge(I64(record[UP(w)]), record[UP(w + 1)], seen, about)
     return doubt
 

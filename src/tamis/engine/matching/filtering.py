@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tamis.engine.layout.guards import BLOCK, GUARDED
 from tamis.engine.layout.pairs import Pairs, pair_reference, pair_word
-from tamis.engine.layout.records import range_holds
+from tamis.engine.layout.record_words import range_holds
 from tamis.engine.layout.runs import BAND_RUN
 from tamis.engine.layout.scale import MISSING
-from tamis.engine.layout.segment_build import Body
+from tamis.engine.layout.segment_build import ENTRY_WORDS, Body, entry_reference, entry_word
 from tamis.engine.matching.scratch import AHEAD, LISTS_AHEAD, Met, Scratch
 from tamis.kernels.kernel import inlined, merged
 from tamis.kernels.numbers import I64, U32, UP, U8s, U16s, U32s
-from tamis.kernels.prefetch import prefetch
+from tamis.kernels.prefetch import LINE, prefetch
 
 _LINES_AHEAD = 12
 """Cache lines of a list to prefetch before its scan."""
@@ -75,7 +75,7 @@ def is_guarded(guard: U16s, begin: int, end: int) -> bool:
 
 @inlined
 def _fetch_block(entry: U32s, second: U32s, block: int) -> None:
-    prefetch(entry, 2 * BLOCK * block)
+    prefetch(entry, ENTRY_WORDS * BLOCK * block)
     if len(second) > 0:
         prefetch(second, BLOCK * block)
 
@@ -85,12 +85,12 @@ def _scan(first: int, last: int, entry: U32s, second: U32s, space: U8s, survivor
     """Collect the entries from `first` up to `last` whose filter words hold."""
     if len(second) > 0:
         for q in range(first, last):
-            survivor[UP(n)] = entry[UP(2 * q + 1)]
-            n += I64(range_holds(entry[UP(2 * q)], space) & range_holds(second[UP(q)], space))
+            survivor[UP(n)] = entry_reference(entry, q)
+            n += I64(range_holds(entry_word(entry, q), space) & range_holds(second[UP(q)], space))
     else:
         for q in range(first, last):
-            survivor[UP(n)] = entry[UP(2 * q + 1)]
-            n += I64(range_holds(entry[UP(2 * q)], space))
+            survivor[UP(n)] = entry_reference(entry, q)
+            n += I64(range_holds(entry_word(entry, q), space))
     return n
 
 
@@ -99,13 +99,14 @@ def _fetch_list(entry: U32s, guard: U16s, begin: int, end: int) -> None:
     if is_guarded(guard, begin, end):
         return  # The guards have not yet been read, so the blocks to fetch are not known.
     # Not a loop: the number of iterations would differ from list to list, and the processor would predict it wrong.
-    prefetch(entry, 2 * begin)
-    prefetch(entry, 2 * begin + 16)
-    prefetch(entry, 2 * begin + 32)
-    prefetch(entry, 2 * begin + 48)
-    if end - begin > 64:
+    first = ENTRY_WORDS * begin
+    prefetch(entry, first)
+    prefetch(entry, first + LINE)
+    prefetch(entry, first + 2 * LINE)
+    prefetch(entry, first + 3 * LINE)
+    if end - begin > 8 * BLOCK:
         for line in range(4, _LINES_AHEAD):
-            prefetch(entry, 2 * begin + 16 * line)
+            prefetch(entry, first + LINE * line)
 
 
 @inlined
@@ -119,11 +120,11 @@ def scan_runs(body: Body, count: int, scratch: Scratch, n: int, out: U32s, fille
         key, shift = event.low[UP(runs.dimension[UP(r)])], runs.end_shift[UP(r)]
         if runs.complete[UP(r)]:
             for q in range(met.run_begin[UP(i)], met.run_end[UP(i)]):
-                out[UP(filled)] = entry[UP(2 * q + 1)]
+                out[UP(filled)] = entry_reference(entry, q)
                 filled += I64(not band or runs.end[UP(q + shift)] >= key)
         else:
             for q in range(met.run_begin[UP(i)], met.run_end[UP(i)]):
-                survivor[UP(n)] = entry[UP(2 * q + 1)]
+                survivor[UP(n)] = entry_reference(entry, q)
                 within = not band or runs.end[UP(q + shift)] >= key
-                n += I64(range_holds(entry[UP(2 * q)], event.space) and within)
+                n += I64(range_holds(entry_word(entry, q), event.space) and within)
     return n, filled

@@ -6,7 +6,6 @@ kernel has no object that could keep these counts.
 
 from __future__ import annotations
 
-from tamis.encoding.dimensions.keys import KEY_MIN
 from tamis.engine.layout.lists import find_point, home_of
 from tamis.engine.layout.lookup import (
     ABOUT,
@@ -20,17 +19,17 @@ from tamis.engine.layout.lookup import (
     SIDES,
     WHOLES,
     Lookup,
-    first_half,
     list_at,
-    second_half,
 )
 from tamis.engine.layout.plan import RANKED
-from tamis.engine.layout.runs import BAND_RUN, LOWER_RUN, UPPER_RUN, Runs
+from tamis.engine.layout.runs import LOWER_RUN, UPPER_RUN, Runs, lowest_begin
 from tamis.engine.layout.scale import MISSING, space_of, table_space
 from tamis.engine.layout.segment_build import Body
 from tamis.engine.matching.scratch import LoadedEvent, Met, Values
+from tamis.kernels.bits import first_half, second_half
 from tamis.kernels.kernel import inlined
-from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s, U32s
+from tamis.kernels.numbers import I64, UP, Bools, I64s, U32s
+from tamis.kernels.sorting import first_above
 
 LISTS_PER_VALUE = 8
 """The most lists that an event meets by one value, plus the lists that every event meets."""
@@ -223,9 +222,7 @@ def _bounds(runs: Runs, r: int, event: LoadedEvent) -> tuple[int, int]:
         return begin, _gallop(runs.key, begin, end, event.high[UP(dimension)])
     if side == UPPER_RUN:
         return begin, _gallop(runs.key, begin, end, ~event.low[UP(dimension)])
-    widest = side - BAND_RUN + 1
-    least = event.low[UP(dimension)]
-    least = KEY_MIN if widest >= 63 or least < KEY_MIN + (1 << widest) else least - (1 << widest)
+    least = lowest_begin(side, event.low[UP(dimension)])
     upto = first_above(runs.key, begin, end, event.high[UP(dimension)])
     return first_above(runs.key, begin, upto, least), upto
 
@@ -238,17 +235,3 @@ def _gallop(keys: I64s, begin: int, end: int, key: int) -> int:
         begin += step
         step += step
     return first_above(keys, begin, min(begin + step, end), key)
-
-
-@inlined
-def first_above(keys: I32s | I64s, begin: int, end: int, key: int) -> int:
-    """The first place in ascending keys whose key is above `key`.
-
-    The search has no branch that depends on a key, so the processor overlaps searches that follow each other.
-    """
-    left = end - begin
-    while left > 0:
-        half = (left + 1) // 2
-        begin += half * I64(keys[UP(begin + half - 1)] <= key)
-        left -= half
-    return begin

@@ -24,15 +24,13 @@ from tamis.engine.layout.lookup import (
     WHOLE_ENDS,
     WHOLE_LIST,
     Lookup,
-    first_half,
     list_at,
     read_whole_word,
-    second_half,
 )
 from tamis.engine.layout.pairs import PairScratch, note_cell
 from tamis.engine.layout.plan import RANKED
 from tamis.engine.layout.scale import FARTHEST_WHOLE, MISSING, code_of, number_of
-from tamis.engine.layout.segment_build import Body
+from tamis.engine.layout.segment_build import ENTRY_WORDS, Body
 from tamis.engine.matching.lists_met import (
     add_list,
     add_point,
@@ -43,6 +41,7 @@ from tamis.engine.matching.lists_met import (
     space_at,
 )
 from tamis.engine.matching.scratch import LoadedEvent, Met, Values
+from tamis.kernels.bits import first_half, second_half
 from tamis.kernels.hashing import spread
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import F64, I64, UP, U16s, U32s
@@ -99,7 +98,7 @@ def _fetch_list(entry: U32s, guard: U16s, begin: int, end: int, noted: int) -> N
     """Prefetch a list that was noted. Short lists would arrive too late if the scan of the lists before them fetched them."""
     guarded = I64((end - begin >= GUARDED) & (len(guard) > 0))
     prefetch(guard, begin // BLOCK * guarded)
-    prefetch(entry, 2 * begin * noted * (1 - guarded))
+    prefetch(entry, ENTRY_WORDS * begin * noted * (1 - guarded))
 
 
 @inlined
@@ -159,7 +158,7 @@ def load_wide(
     values: Values, count: int, body: Body, event: LoadedEvent, lists: int, runs: int, met: Met
 ) -> tuple[int, int]:
     """Load the aspects of a single-valued event, after `load`, and append the lists of its keys."""
-    lookup, numbers = body.lookup, body.roll
+    lookup, numbers = body.lookup, body.key_numbers
     _fetch_keys(values, count, body, event)
     for i in range(count):
         dimension, space = I64(event.touched[UP(i)]), I64(event.first[UP(i)])
@@ -196,7 +195,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
 
     `event.point` gets each key's place in the hash table, or -1 if the key seems to have no list.
     """
-    about, points, numbers = body.lookup.about, body.points, body.roll
+    about, points, numbers = body.lookup.about, body.points, body.key_numbers
     for i in range(count):
         dimension = I64(event.touched[UP(i)])
         shifts = about[UP(ABOUT * dimension + SHIFT_AT)]
@@ -234,7 +233,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
 @inlined
 def show_several(values: Values, body: Body, event: LoadedEvent) -> None:
     """Load the aspects of an event that is not single-valued. A dimension with several values gets the aspects of one of them."""
-    lookup, numbers = body.lookup, body.roll
+    lookup, numbers = body.lookup, body.key_numbers
     count, before = -1, -1
     for v in range(values.begin, values.end):
         d, low, high = values.dimension[UP(v)], values.low[UP(v)], values.high[UP(v)]

@@ -7,9 +7,9 @@
     program  - -  12                     what the owner's tree still has to say, if it kept one
     several  - -  x                      the owner has more clauses: it is named once, whichever of them hold
 
-Where slots lie close together, rows are numbered by them: a row with a sole owner is that of slot ``first + row``, and a bit
-says which rows have one. So most are named without a look at memory, which for a thousand rows takes as long as finding
-two hundred of them. Numbers that are nobody's have a group without owners.
+Where slots lie close together, rows are numbered by them. A row with a sole owner is that of slot ``first + row``, and a bit says
+which rows have one. So most owners are named without a read of memory. For a thousand rows, this read takes as long as finding
+two hundred of them. Numbers without a row have a group without owners.
 
 A subscription is dead from the moment that `died` says of its slot.
 """
@@ -24,11 +24,12 @@ from tamis.encoding.evaluation import EventPlaces, accepts, conjunction_holds, l
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.programs import ACCEPT, Programs
-from tamis.engine.layout.records import DOUBT, ROW
+from tamis.engine.layout.record_words import is_in_doubt, row_of
 from tamis.engine.matching.results import Life, Slots
+from tamis.kernels.bits import has_bit_in_bytes
 from tamis.kernels.fields import reader_of
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, U8, U32, UP, Bools, I32s, I64s, U8s, U32s
+from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s, U8s, U32s
 from tamis.kernels.packed import Packed
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.ranges import Span
@@ -128,13 +129,16 @@ class Place(NamedTuple):
 
 
 class _Named(NamedTuple):
-    """What is known of an event while its owners are named: how many slots there are, how many in `NamingScratch.repeated`, how
-    many keys were compared, and whether the event is loaded."""
+    """What is known of an event while its owners are named."""
 
     filled: int
+    """How many slots there are."""
     parts: int
+    """How many slots are in `NamingScratch.repeated`."""
     compared: int
+    """How many keys were compared."""
     loaded: bool
+    """Whether the event is loaded."""
 
 
 _read_owners = reader_of(OwnerArrays)
@@ -195,11 +199,11 @@ def _name_rows(
             if i == end:
                 break
         else:
-            prefetch(owners.sole, I64(rows[UP(min(i + _AHEAD, end - 1))] & U32(ROW)))
+            prefetch(owners.sole, row_of(rows[UP(min(i + _AHEAD, end - 1))]))
         word = rows[UP(i)]
-        row = I64(word & U32(ROW))
+        row = row_of(word)
         i += 1
-        if word & U32(DOUBT):
+        if is_in_doubt(word):
             if not loaded:
                 load_event(batch, event, naming.places)
                 loaded = True
@@ -262,18 +266,18 @@ def _name_by_slot(
     first, is_sole = numbering.first[0], numbering.is_sole
     died, now = life.died, life.now
     if len(died) == 0 and len(is_sole) == 0:
-        while i < end and not rows[UP(i)] & U32(DOUBT):
-            out[UP(filled)] = first + I64(rows[UP(i)] & U32(ROW))
+        while i < end and not is_in_doubt(rows[UP(i)]):
+            out[UP(filled)] = first + row_of(rows[UP(i)])
             filled += 1
             i += 1
         return i, filled
-    while i < end and not rows[UP(i)] & U32(DOUBT):
-        row = I64(rows[UP(i)] & U32(ROW))
-        if len(is_sole) > 0 and not (is_sole[UP(row >> 3)] >> U8(row & 7)) & U8(1):
+    while i < end and not is_in_doubt(rows[UP(i)]):
+        row = row_of(rows[UP(i)])
+        if len(is_sole) > 0 and not has_bit_in_bytes(is_sole, row):
             break
         out[UP(filled)] = first + row
         if len(died) > 0:
-            prefetch(died, first + I64(rows[UP(min(i + _AHEAD, end - 1))] & U32(ROW)))
+            prefetch(died, first + row_of(rows[UP(min(i + _AHEAD, end - 1))]))
             filled += I64(died[UP(first + row)] > now)
         else:
             filled += 1

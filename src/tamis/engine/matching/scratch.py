@@ -10,7 +10,7 @@ from tamis.engine.layout.aspects import nothing_seen
 from tamis.engine.layout.guards import BLOCK
 from tamis.engine.layout.pairs import PairScratch, pair_scratch
 from tamis.engine.layout.plan import RANKED
-from tamis.engine.layout.records import SHAPES
+from tamis.engine.layout.record_words import SHAPES
 from tamis.engine.layout.scale import MISSING
 from tamis.engine.layout.segment_build import Body
 from tamis.kernels.kernel import inlined

@@ -9,15 +9,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.engine.layout.aspects import is_member
+from tamis.engine.layout.aspects import aspect_of, is_member, test_dimension
 from tamis.engine.layout.guards import BLOCK
 from tamis.engine.layout.pairs import pair_reference, pair_word
 from tamis.engine.layout.record_header import LONG_WORDS, long_header
-from tamis.engine.layout.records import DONE, DOUBT, LONG, PLACE_BITS, ROW, UNIT, range_holds, set_holds
+from tamis.engine.layout.record_words import (
+    DONE,
+    DOUBT,
+    LONG,
+    SET_WORDS,
+    doubt_first,
+    doubt_last,
+    found_row,
+    groups_in,
+    in_doubt,
+    range_dimension,
+    range_holds,
+    record_at,
+    row_of,
+    set_dimension,
+    set_holds,
+    settled_row,
+    shape_of,
+)
 from tamis.engine.layout.runs import BAND_RUN
-from tamis.engine.layout.scale import CODE_BITS, HIGHEST_CODE, MISSING
-from tamis.engine.layout.segment_build import Body
-from tamis.engine.matching.checking import PLACE, fetch_record
+from tamis.engine.layout.scale import HIGHEST_CODE, MISSING
+from tamis.engine.layout.segment_build import Body, entry_reference, entry_word
+from tamis.engine.matching.checking import fetch_record
 from tamis.engine.matching.filtering import is_guarded
 from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Scratch
 from tamis.kernels.kernel import inlined
@@ -44,11 +62,11 @@ def check_lists(first: int, last: int, body: Body, scratch: Scratch, out: U32s, 
                 passed_over += BLOCK
                 at = upto
             while at < upto:
-                held, doubt = _may_hold(entry[UP(2 * at)], space, several)
+                held, doubt = _may_hold(entry_word(entry, at), space, several)
                 if len(second) > 0:
                     also, doubts = _may_hold(second[UP(at)], space, several)
                     held, doubt = held & also, doubt | doubts
-                sure, doubtful = _put(entry[UP(2 * at + 1)], held, doubt, survivor, sure, doubtful)
+                sure, doubtful = _put(entry_reference(entry, at), held, doubt, survivor, sure, doubtful)
                 at += 1
     return _check_parts(body.record, scratch.event, survivor, sure, doubtful, out, filled), passed_over
 
@@ -82,18 +100,18 @@ def check_runs(count: int, body: Body, scratch: Scratch, out: U32s, filled: int)
             if band and runs.end[UP(q + runs.end_shift[UP(r)])] < low[dimension]:
                 continue
             if runs.complete[UP(r)]:
-                out[UP(filled)] = entry[UP(2 * q + 1)] | (U32(unsure) << U32(31))
+                out[UP(filled)] = entry_reference(entry, q) | in_doubt(unsure)
                 filled += 1
                 continue
-            held, doubt = _may_hold(entry[UP(2 * q)], space, several)
-            sure, doubtful = _put(entry[UP(2 * q + 1)], held, doubt | unsure, survivor, sure, doubtful)
+            held, doubt = _may_hold(entry_word(entry, q), space, several)
+            sure, doubtful = _put(entry_reference(entry, q), held, doubt | unsure, survivor, sure, doubtful)
     return _check_parts(body.record, scratch.event, survivor, sure, doubtful, out, filled)
 
 
 @inlined
 def _may_hold(word: np.uint32, space: U8s, several: Bools) -> tuple[bool, bool]:
     """Whether a range may hold, and whether it is in doubt."""
-    doubt = several[UP(word >> U32(16))]
+    doubt = several[UP(range_dimension(word))]
     return doubt | range_holds(word, space), doubt
 
 
@@ -126,13 +144,13 @@ def _check_some(
         fetch_record(record, survivor[UP(i)], wide)
     for i in range(begin, end):
         fetch_record(record, survivor[UP(min(i + AHEAD, end - 1))], wide)
-        reference = survivor[UP(i)]
-        at, shape = UNIT * I64(reference & U32(PLACE)), I64(reference >> U32(PLACE_BITS))
+        at, shape = record_at(survivor[UP(i)]), shape_of(survivor[UP(i)])
         if shape == DONE:
-            out[UP(filled)] = (reference & U32(PLACE)) | doubt
+            out[UP(filled)] = settled_row(survivor[UP(i)]) | doubt
             filled += 1
             continue
-        p, ranges, sets, row = at + 1, shape & 15, shape >> 4, (record[UP(at)] & U32(DOUBT | ROW)) | doubt
+        p, row = at + 1, found_row(record[UP(at)]) | doubt
+        ranges, sets = groups_in(shape)
         if shape == LONG:
             # Only the ranges are checked here. `owners` compares keys for the rest of the record.
             p, ranges, sets, row = at + LONG_WORDS, long_header(record, at).ranges, 0, row | U32(DOUBT)
@@ -140,7 +158,7 @@ def _check_some(
             matched, unsure = _check_tests(record, p, ranges, sets, event)
         else:
             matched, unsure = _check_ranges(record, p, ranges, sets, event)
-        out[UP(filled)] = row | (U32(unsure) << U32(31))
+        out[UP(filled)] = row | in_doubt(unsure)
         filled += I64(matched)
     return filled
 
@@ -154,8 +172,8 @@ def _check_ranges(record: U32s, p: int, ranges: int, sets: int, event: LoadedEve
         doubt |= unsure
         if not held:
             return False, doubt
-    for w in range(p + ranges, p + ranges + 2 * sets, 2):
-        if event.several[UP((record[UP(w + 1)] >> U32(16)) & U32(0x7FFF))]:
+    for w in range(p + ranges, p + ranges + SET_WORDS * sets, SET_WORDS):
+        if event.several[UP(set_dimension(record[UP(w + 1)]))]:
             doubt = True
         elif not set_holds(record[UP(w)], record[UP(w + 1)], event.space):
             return False, doubt
@@ -168,7 +186,7 @@ def _check_tests(record: U32s, p: int, names: int, bounds: int, event: LoadedEve
     found, doubt = False, False
     for w in range(p, p + names + bounds):
         test = record[UP(w)]
-        shown, unsure = event.seen[UP(test >> U32(CODE_BITS))], event.several[UP(test >> U32(CODE_BITS + 2))]
+        shown, unsure = event.seen[UP(aspect_of(test))], event.several[UP(test_dimension(test))]
         doubt |= unsure
         if w < p + names:
             found |= unsure or shown == test
@@ -187,12 +205,12 @@ def _check_tests(record: U32s, p: int, names: int, bounds: int, event: LoadedEve
 def sort_rows(words: U32s, begin: int, end: int) -> int:
     """`sort_unique` for rows, some with DOUBT. A row that is found once without DOUBT keeps no DOUBT."""
     for i in range(begin, end):
-        words[i] = (words[i] << U32(1)) | (words[i] >> U32(31))
+        words[i] = doubt_last(words[i])
     end = begin + sort_unique(words, begin, end)
     kept = begin
     for i in range(begin, end):
-        word = (words[i] >> U32(1)) | (words[i] << U32(31))
-        if kept == begin or (word ^ words[kept - 1]) & U32(ROW):
+        word = doubt_first(words[i])
+        if kept == begin or row_of(word) != row_of(words[kept - 1]):
             words[kept] = word
             kept += 1
     return kept - begin

@@ -47,8 +47,7 @@ Departures from the paper
   language. In the paper they hold if some value is not named. For other events both rules are the same.
 - In the gain of a bucket, a predicate counts as equal to the bucket if both have the same ends. A predicate that is open to a
   side, or `<>`, never counts as equal. With the defaults of alpha_s and alpha_c, both 1, that makes no difference.
-- The predicates that the path decides are those that are equal to the boundary of a bucket, not to the bucket: see `entries`. The
-  mask of an entry has a bit for each of the first eight predicates only.
+- Predicates that the path has decided are tested too. But the first test is a predicate about which the path says nothing.
 - The loss of a node counts expressions evaluated in vain in its l-node, and one for each event that its boundary turns away. Its
   window has at least `least_window` operations. The root is not recycled: that would rebuild the whole tree. The paper names
   several adaptation policies but describes only recycling, so only recycling is implemented.

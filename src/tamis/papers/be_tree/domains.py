@@ -26,7 +26,7 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import F64, I64, F64s, I32s, I64s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.papers.interface import KindOf
 
 _SOME = int(Mode.SOME)
@@ -106,7 +106,7 @@ class Domains:
 
 def _dimensions(table: Conjunctions, rows: I32s) -> I32s:
     """The dimensions of some rows."""
-    predicates = run_indices(table.start[rows], table.start[rows + 1] - table.start[rows])
+    predicates = span_indices(table.start[rows], table.start[rows + 1] - table.start[rows])
     return np.unique(table.predicates.dimension[predicates])
 
 
@@ -190,7 +190,7 @@ def _width(kind: int, lo: int, hi: int) -> float:
 @inlined
 def middle(kind: int, whole: int, lo: int, hi: int) -> int:
     """The key at which to cut the bucket from lo to hi, lo < hi, in halves: the highest of the lower half."""
-    between = (lo >> 1) + (hi >> 1) + (lo & hi & 1)
+    between = lo // 2 + hi // 2 + (lo % 2) * (hi % 2)
     if kind != _NUMBER:
         return between
     low, high = value_of(kind, lo), value_of(kind, hi)

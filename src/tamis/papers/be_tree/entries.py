@@ -1,18 +1,14 @@
 """Entries of l-nodes: the intervals of expressions (Table 1), the tests of entries, and the gain of their place in the tree.
 
-An expression has, on each attribute, the interval from the lowest to the highest value of its predicate; all values for `!=` and
-NOT IN, as in the paper. Attributes that must be absent are not used.
-
-A single-valued event that reaches a node lies within the boundaries of all buckets on the path. So the path decides a predicate
-that is equal to the boundary of a bucket on its attribute, as long as the boundary stays. The boundary of a bucket that *tells
-one interval* stays: a conjunction with another interval is a stranger, for which what is below the bucket is built again
-(`insertion`). Without p-nodes, the bucket has entries of its own only, and these are settled again.
+On each attribute, an expression has the interval from the lowest to the highest value of its predicate. For `!=` and NOT IN,
+these are all values, as in the paper. Attributes that must be absent are not used.
 """
 
 from __future__ import annotations
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
+from tamis.kernels.bits import first_half, halves, second_half
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I64
 from tamis.papers.be_tree.nodes import (
@@ -24,20 +20,12 @@ from tamis.papers.be_tree.nodes import (
     E_HI,
     E_LO,
     ENTRY,
-    HALF,
-    MASK_AT,
-    MASK_BITS,
     OWN_COVERED,
     OWN_SUBSUMED,
     OWNER,
     ROOM,
     SETTLED,
-    SPLIT,
     SUBSUMED,
-    T_HI,
-    T_LO,
-    TEST,
-    UNSPLIT,
     Columns,
     Tree,
     entries_at,
@@ -46,7 +34,15 @@ from tamis.papers.be_tree.nodes import (
     room_for,
     set_room,
 )
-from tamis.papers.parts.records import ONE_INTERVAL, RecordArrays, Words
+from tamis.papers.parts.records import (
+    RecordArrays,
+    Words,
+    dimension_in,
+    following,
+    has_one_interval,
+    intervals_in,
+    mode_in,
+)
 
 SOME, ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 ALL_LO, ALL_HI = KEY_MIN + 1, KEY_MAX
@@ -56,15 +52,9 @@ ALL_LO, ALL_HI = KEY_MIN + 1, KEY_MAX
 def interval_at(words: Words, at: int) -> tuple[int, int]:
     """The interval of the predicate whose head is at a place of a record."""
     head = words[at]
-    if head & 3 == SOME:
-        return words[at + 1], words[at + 2 * ((head & HALF) >> 2)]
+    if mode_in(head) == SOME:
+        return words[at + 1], words[at + 2 * intervals_in(head)]
     return I64(ALL_LO), I64(ALL_HI)
-
-
-@inlined
-def following(words: Words, at: int) -> int:
-    """Where the next predicate of a record is."""
-    return at + 1 + 2 * ((words[at] & HALF) >> 2)
 
 
 @inlined
@@ -72,7 +62,7 @@ def interval_on(records: RecordArrays, c: int, attribute: int) -> tuple[int, int
     """The interval of a conjunction on an attribute: that of its first usable predicate there, the most selective one."""
     words, at = records.words, records.at[c]
     for _ in range(records.size[c]):
-        if words[at] >> 32 == attribute and words[at] & 3 != ABSENT:
+        if dimension_in(words[at]) == attribute and mode_in(words[at]) != ABSENT:
             break
         at = following(words, at)
     return interval_at(words, at)
@@ -104,8 +94,8 @@ def subsumed(cold: Columns, records: RecordArrays, c: int, path: Words) -> int:
     words, at, equal = records.words, records.at[c], I64(0)
     for _ in range(records.size[c]):
         head = words[at]
-        x = path[head >> 32]
-        if x > 0 and head & HALF == ONE_INTERVAL and words[at + 1] == cold[x, B_LO] and words[at + 2] == cold[x, B_HI]:
+        x = path[dimension_in(head)]
+        if x > 0 and has_one_interval(head) and words[at + 1] == cold[x, B_LO] and words[at + 2] == cold[x, B_HI]:
             equal += 1
         at = following(words, at)
     return equal
@@ -116,17 +106,16 @@ def settle(tree: Tree, records: RecordArrays, path: Words, x: int) -> None:
     """Write the tests of the last entries of an l-node, which stay there, and count their gain."""
     cold, data = tree.cold, tree.data
     begin, count = entries_at(tree.hot, x)
-    if cold[x, ROOM] > 0 and count <= 1 << cold[x, ROOM] >> 2:
+    if cold[x, ROOM] > 0 and 4 * count <= 1 << cold[x, ROOM]:
         set_room(tree, x, room_for(count) if count > 0 else -1)
         begin, _ = entries_at(tree.hot, x)
     used = mark_path(tree, x, path)
     equal = I64(0)
     for i in range(begin + cold[x, SETTLED], begin + count):
-        c = data[i, ENTRY] >> 32
+        c = first_half(data[i, ENTRY])
         equal += subsumed(cold, records, c, path)
-        data[i, ENTRY] = I64(c) << 32
-        _write_test(tree, i, records, c, path)
-        data[i, ENTRY] |= _decided(tree, records, c, path, data[i, ENTRY] & TEST) << MASK_AT
+        data[i, ENTRY] = halves(I64(c), 0)
+        _write_test(data, i, records, c, path)
     covers = used * (count - cold[x, SETTLED]) - equal
     unmark_path(tree, x, path)
     cold[x, SETTLED] = count
@@ -135,54 +124,20 @@ def settle(tree: Tree, records: RecordArrays, path: Words, x: int) -> None:
 
 
 @inlined
-def _write_test(tree: Tree, i: int, records: RecordArrays, c: int, path: Words) -> None:
-    """Give an entry its test: the first predicate on an attribute that the path does not use, or else one it does not decide."""
-    data, words, at = tree.data, records.words, records.at[c]
+def _write_test(data: Columns, i: int, records: RecordArrays, c: int, path: Words) -> None:
+    """Give an entry its test: the first predicate on an attribute that the path does not use, or else the first one."""
+    words, at = records.words, records.at[c]
     for _ in range(records.size[c]):
         head = words[at]
-        if head & 3 != SOME:
+        if mode_in(head) != SOME:
             break
-        is_free = path[head >> 32] == 0
-        is_first = data[i, ENTRY] & HALF == 0 and not _is_decided(tree, words, at, path)
-        if (is_free or is_first) and head >> 32 < TEST - 1:
-            data[i, ENTRY] = I64(c) << 32 | ((head >> 32) + 1)
+        is_free = path[dimension_in(head)] == 0
+        if is_free or second_half(data[i, ENTRY]) == 0:
+            data[i, ENTRY] = halves(I64(c), dimension_in(head) + 1)
             data[i, E_LO], data[i, E_HI] = interval_at(words, at)
         if is_free:
             break
         at = following(words, at)
-
-
-@inlined
-def tells_one_interval(tree: Tree, y: int) -> bool:
-    """Whether expressions with another interval are strangers to a bucket, or would be if it had p-nodes."""
-    hot = tree.hot
-    # Buckets of one value may have expressions with other values: those between two whole numbers, or outside of the domain.
-    is_wide = tree.cold[y, B_LO] < tree.cold[y, B_HI]
-    return hot[y, SPLIT] == UNSPLIT and (is_wide or hot[y, T_LO] == hot[y, T_HI])
-
-
-@inlined
-def _is_decided(tree: Tree, words: Words, at: int, path: Words) -> bool:
-    """Whether the path decides the predicate at a place of a record."""
-    head = words[at]
-    y = path[head >> 32]
-    if y == 0 or head & HALF != ONE_INTERVAL:
-        return False
-    return words[at + 1] == tree.hot[y, T_LO] and words[at + 2] == tree.hot[y, T_HI] and tells_one_interval(tree, y)
-
-
-@inlined
-def _decided(tree: Tree, records: RecordArrays, c: int, path: Words, test: int) -> int:
-    """The mask of an entry: the first predicates of its record that the path and its test decide."""
-    words, at, mask, tested = records.words, records.at[c], I64(0), False
-    for i in range(min(records.size[c], MASK_BITS)):
-        head = words[at]
-        is_test = not tested and (head >> 32) + 1 == test
-        tested |= is_test
-        if (is_test and head & HALF == ONE_INTERVAL) or _is_decided(tree, words, at, path):
-            mask |= I64(1) << i
-        at = following(words, at)
-    return mask
 
 
 @inlined

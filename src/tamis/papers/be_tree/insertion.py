@@ -8,18 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.kernels.bits import first_half, flag_in, halves, number_in, second_half
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.numbers import F64, I64, I32s
 from tamis.papers.be_tree.domains import DomainArrays, behind, middle
-from tamis.papers.be_tree.entries import (
-    ABSENT,
-    following,
-    interval_at,
-    interval_on,
-    settle,
-    tells_one_interval,
-    unsettle,
-)
+from tamis.papers.be_tree.entries import ABSENT, interval_at, interval_on, settle, unsettle
 from tamis.papers.be_tree.nodes import (
     ATTR,
     B_HI,
@@ -28,7 +21,6 @@ from tamis.papers.be_tree.nodes import (
     CAP,
     CLUSTER,
     ENTRY,
-    HALF,
     LEAF,
     NEXT,
     OWNER,
@@ -63,7 +55,7 @@ from tamis.papers.be_tree.nodes import (
 )
 from tamis.papers.be_tree.partitioning import Scratch, space_partitioning, update_capacity
 from tamis.papers.parts.pair_map import FREE, value_of
-from tamis.papers.parts.records import RecordArrays, Words
+from tamis.papers.parts.records import RecordArrays, Words, dimension_in, following, mode_in
 
 # -- InsertBETree
 
@@ -91,16 +83,13 @@ def _insert(tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: S
     hot = tree.hot
     _want(records, c, scratch)
     x, missing = _find_place(tree, records, c, scratch)
-    enough = has_room(tree, 2 * (hot[x, LEAF] & HALF) + 4) and tree.state[STRANGER] == 0
+    enough = has_room(tree, 2 * second_half(hot[x, LEAF]) + 4) and tree.state[STRANGER] == 0
     if enough:
         if missing > 0:
             x = _new_half(tree, domains, x, missing == 2)
         append(tree, home, x, c)
-        low, high = hot[x, T_LO], hot[x, T_HI]
         _pass_down(tree, scratch, x)
-        if hot[x, SPLIT] == UNSPLIT and (hot[x, T_LO] != low or hot[x, T_HI] != high):
-            unsettle(tree, x)  # Its entries may rely on the boundary.
-        if hot[x, LEAF] & HALF > tree.cold[x, CAP]:
+        if second_half(hot[x, LEAF]) > tree.cold[x, CAP]:
             add_task(tree, x, CLUSTER if x > 0 else PARTITION)
         else:
             settle(tree, records, scratch.path, x)
@@ -123,8 +112,8 @@ def _want(records: RecordArrays, c: int, scratch: Scratch) -> None:
     """Lay out the intervals of a conjunction by dimension. Of several predicates on a dimension, the first counts."""
     words, at = records.words, records.at[c]
     for _ in range(records.size[c]):
-        d = words[at] >> 32
-        if words[at] & 3 != ABSENT and scratch.wanted[d] == 0:
+        d = dimension_in(words[at])
+        if mode_in(words[at]) != ABSENT and scratch.wanted[d] == 0:
             scratch.wanted[d] = 1
             scratch.wanted_lo[d], scratch.wanted_hi[d] = interval_at(words, at)
         at = following(words, at)
@@ -134,7 +123,7 @@ def _want(records: RecordArrays, c: int, scratch: Scratch) -> None:
 def _unwant(records: RecordArrays, c: int, wanted: Words) -> None:
     at = records.at[c]
     for _ in range(records.size[c]):
-        wanted[records.words[at] >> 32] = 0
+        wanted[dimension_in(records.words[at])] = 0
         at = following(records.words, at)
 
 
@@ -144,7 +133,7 @@ def _find_place(tree: Tree, records: RecordArrays, c: int, scratch: Scratch) -> 
 
     STRANGER becomes the bucket to which the conjunction is a stranger, if there is one.
     """
-    hot = tree.hot
+    hot, cold = tree.hot, tree.cold
     x, missing = I64(0), I64(0)
     while missing == 0:
         p = _best_partition(tree, records, c, scratch.wanted, x)
@@ -156,7 +145,7 @@ def _find_place(tree: Tree, records: RecordArrays, c: int, scratch: Scratch) -> 
         x, missing = _insert_cdir(hot, tree.pnode[p, TOP], lo, hi)
         # In a bucket that is partitioned but not split, all expressions have the same interval.
         same = hot[x, T_LO] == lo and hot[x, T_HI] == hi
-        if hot[x, PDIR] > 0 and not same and tells_one_interval(tree, x):
+        if hot[x, PDIR] > 0 and hot[x, SPLIT] == UNSPLIT and cold[x, B_LO] < cold[x, B_HI] and not same:
             tree.state[STRANGER] = x
             break
     return x, missing
@@ -166,7 +155,7 @@ def _find_place(tree: Tree, records: RecordArrays, c: int, scratch: Scratch) -> 
 def _best_partition(tree: Tree, records: RecordArrays, c: int, wanted: Words, x: int) -> int:
     """The p-node of a c-node with the highest score whose attribute the expression has and has not used; 0 if there is none."""
     pnode, size = tree.pnode, records.size[c]
-    number, p = tree.hot[x, PDIR] >> 32, tree.hot[x, PDIR] & HALF
+    number, p = first_half(tree.hot[x, PDIR]), second_half(tree.hot[x, PDIR])
     best, highest = I64(0), F64(-np.inf)
     if number <= 2 * size:
         while p > 0:
@@ -178,7 +167,7 @@ def _best_partition(tree: Tree, records: RecordArrays, c: int, wanted: Words, x:
         return best
     at = records.at[c]
     for _ in range(size):
-        d = records.words[at] >> 32
+        d = dimension_in(records.words[at])
         if wanted[d]:
             p = value_of(tree.pairs, x, d)
             if p != FREE:
@@ -236,9 +225,9 @@ def work_off(tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: 
     while tree.state[TASKS] > 0:
         task, enough, is_dense = _space_clustering(tree, records, domains, scratch, home)
         if is_dense:
-            enough = space_partitioning(tree, records, domains, scratch, home, task >> 1)
+            enough = space_partitioning(tree, records, domains, scratch, home, number_in(task))
         if not enough:
-            add_task(tree, task >> 1, task & 1)
+            add_task(tree, number_in(task), flag_in(task))
             return False
     return True
 
@@ -254,15 +243,15 @@ def _space_clustering(
     hot, cold = tree.hot, tree.cold
     tree.state[TASKS] -= 1
     task = tree.tasks[tree.state[TASKS]]
-    x, enough = task >> 1, True
-    if hot[x, LEAF] & HALF > cold[x, CAP]:
+    x, enough = number_in(task), True
+    if second_half(hot[x, LEAF]) > cold[x, CAP]:
         unsettle(tree, x)
-        if task & 1 == PARTITION or hot[x, SPLIT] != UNSPLIT or _is_atomic(tree, records, x):
+        if flag_in(task) == PARTITION or hot[x, SPLIT] != UNSPLIT or _is_atomic(tree, records, x):
             return task, True, True
         enough = _split(tree, records, domains, home, x)
-    elif task & 1 == PARTITION:
-        update_capacity(tree, x, hot[x, LEAF] & HALF, True)  # What a split has left needs no partition.
-    if enough and hot[x, LEAF] & HALF <= cold[x, CAP]:
+    elif flag_in(task) == PARTITION:
+        update_capacity(tree, x, second_half(hot[x, LEAF]), True)  # What a split has left needs no partition.
+    if enough and second_half(hot[x, LEAF]) <= cold[x, CAP]:
         settle(tree, records, scratch.path, x)
     return task, enough, False
 
@@ -277,7 +266,7 @@ def _is_atomic(tree: Tree, records: RecordArrays, x: int) -> bool:
     begin, count = entries_at(hot, x)
     low, high = I64(0), I64(0)
     for i in range(count):
-        lo, hi = interval_on(records, tree.data[begin + i, ENTRY] >> 32, d)
+        lo, hi = interval_on(records, first_half(tree.data[begin + i, ENTRY]), d)
         if i == 0:
             low, high = lo, hi
         elif lo != low or hi != high:
@@ -300,7 +289,7 @@ def _split(tree: Tree, records: RecordArrays, domains: DomainArrays, home: Home,
     tree.state[SPLITS] += 1
     lower, upper = I64(0), I64(0)
     for i in range(begin, begin + count):
-        lo, hi = interval_on(records, data[i, ENTRY] >> 32, d)
+        lo, hi = interval_on(records, first_half(data[i, ENTRY]), d)
         if hi <= cut:
             lower += 1
         elif lo > cut:
@@ -314,7 +303,7 @@ def _split(tree: Tree, records: RecordArrays, domains: DomainArrays, home: Home,
             add_task(tree, child, CLUSTER)
     kept = I64(0)
     for i in range(begin, begin + count):
-        c = data[i, ENTRY] >> 32
+        c = first_half(data[i, ENTRY])
         lo, hi = interval_on(records, c, d)
         if hi <= cut or lo > cut:
             child = half(hot, x, lo > cut)
@@ -322,8 +311,8 @@ def _split(tree: Tree, records: RecordArrays, domains: DomainArrays, home: Home,
             widen(hot, child, lo, hi)
             cold[child, BELOW] += 1
         else:
-            data[begin + kept, ENTRY] = I64(c) << 32
+            data[begin + kept, ENTRY] = halves(I64(c), 0)
             home[c, PLACE] = kept
             kept += 1
-    hot[x, LEAF] = begin << 32 | kept
+    hot[x, LEAF] = halves(begin, kept)
     return True

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.encoding.dimensions.leaf import Mode
+from tamis.kernels.bits import first_half, second_half
 from tamis.papers.be_tree import nodes as n
 from tamis.papers.be_tree.domains import DomainArrays
-from tamis.papers.be_tree.nodes import HALF, UNSPLIT, Home, Nodes, Tree
-from tamis.papers.parts.records import RecordArrays
+from tamis.papers.be_tree.nodes import UNSPLIT, Home, Nodes, Tree
+from tamis.papers.parts.records import RecordArrays, dimension_in, intervals_in, mode_in
 
 _EVERYTHING = (-(2**63) + 1, 2**63 - 1)
 Interval = tuple[int, int]
@@ -19,14 +20,14 @@ Interval = tuple[int, int]
 
 def entries_of(tree: Tree, x: int) -> list[int]:
     """The conjunctions of an l-node."""
-    begin, count = int(tree.hot[x, n.LEAF]) >> 32, int(tree.hot[x, n.LEAF]) & HALF
-    found: list[int] = (tree.data[begin : begin + count, n.ENTRY] >> 32).tolist()
+    begin, count = first_half(int(tree.hot[x, n.LEAF])), second_half(int(tree.hot[x, n.LEAF]))
+    found: list[int] = first_half(tree.data[begin : begin + count, n.ENTRY]).tolist()
     return found
 
 
 def p_nodes_of(tree: Tree, x: int) -> Iterator[int]:
     """The p-nodes of a c-node."""
-    p = int(tree.hot[x, n.PDIR]) & HALF
+    p = second_half(int(tree.hot[x, n.PDIR]))
     while p:
         yield p
         p = int(tree.pnode[p, n.NEXT])
@@ -35,7 +36,7 @@ def p_nodes_of(tree: Tree, x: int) -> Iterator[int]:
 def halves_of(tree: Tree, x: int) -> list[int]:
     """The halves of a bucket that have a node, the lower one first."""
     kids = int(tree.hot[x, n.KIDS])
-    return [child for child in (kids >> 32, kids & HALF) if child]
+    return [child for child in (first_half(kids), second_half(kids)) if child]
 
 
 def draw(nodes: Nodes) -> str:
@@ -109,8 +110,8 @@ class _Checker:
         at = int(self._records.at[c])
         for _ in range(self._records.size[c]):
             head = int(self._records.words[at])
-            number = (head & HALF) >> 2
-            yield head >> 32, head & 3, self._records.words[at + 1 : at + 1 + 2 * number].tolist()
+            number = intervals_in(head)
+            yield dimension_in(head), mode_in(head), self._records.words[at + 1 : at + 1 + 2 * number].tolist()
             at += 1 + 2 * number
 
     def node(self, x: int, path: dict[int, int]) -> _Sums:
@@ -121,9 +122,8 @@ class _Checker:
         assert cold[n.CAP] % self._tree.settings.max_cap == 0
         assert cold[n.SETTLED] == len(own)
         self._room(x, len(own))
-        self._masks(x, path)
         attributes = {int(self._tree.pnode[p, n.ATTR]) for p in p_nodes_of(self._tree, x)}
-        assert len(attributes) == hot[n.PDIR] >> 32
+        assert len(attributes) == first_half(hot[n.PDIR])
         assert not attributes & path.keys(), "no attribute is used twice on a path"
         for c in own:
             assert not attributes & self.intervals(c).keys(), "an expression goes to a p-node where there is one"
@@ -143,17 +143,6 @@ class _Checker:
         assert (cold[n.BELOW], cold[n.SUBSUMED], cold[n.COVERED], cold[n.LOSS_BELOW]) == found
         assert x == 0 or sums.conjunctions, "empty nodes vanish"
         return sums
-
-    def _masks(self, x: int, path: dict[int, int]) -> None:
-        """Check that masks have predicates that the test or a boundary decides."""
-        begin, count = n.entries_at(self._tree.hot, x)
-        for entry, lo, hi in self._tree.data[begin : begin + count].tolist():
-            mask, test = (entry & HALF) >> n.MASK_AT, (entry & n.TEST) - 1
-            for i, (d, mode, ends) in enumerate(self._predicates(entry >> 32)):
-                if mask >> i & 1:
-                    boundary = self._tree.hot[path[d], [n.T_LO, n.T_HI]].tolist() if d in path else None
-                    assert mode == Mode.SOME
-                    assert ends == boundary or (d == test and ends == [lo, hi])
 
     def _is_subsumed(self, c: int, d: int, bucket: int) -> bool:
         ends = self._tree.cold[bucket, [n.B_LO, n.B_HI]].tolist()
@@ -193,7 +182,7 @@ class _Checker:
 
     def _enclosed(self, x: int, above: int, inside: set[Interval]) -> None:
         cut = int(self._tree.hot[above, n.SPLIT])
-        if int(self._tree.hot[above, n.KIDS]) & HALF == x:
+        if second_half(int(self._tree.hot[above, n.KIDS])) == x:
             assert all(lo > cut for lo, _ in inside)
         else:
             assert all(hi <= cut for _, hi in inside)
@@ -204,7 +193,7 @@ class _Checker:
         room = int(self._tree.cold[x, n.ROOM])
         assert count <= (1 << room if room >= 0 else 0)
         if room >= 0:
-            self._used.append((int(self._tree.hot[x, n.LEAF]) >> 32, 1 << room))
+            self._used.append((first_half(int(self._tree.hot[x, n.LEAF])), 1 << room))
 
     def chunks(self) -> None:
         """Check that the chunks of l-nodes and the free chunks together fill `data` without gaps."""

@@ -14,27 +14,24 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.bits import first_half, second_half
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, UP, I32s, I64s
-from tamis.kernels.prefetch import prefetch
-from tamis.papers.be_tree.entries import following
+from tamis.papers.be_tree.entries import SOME
 from tamis.papers.be_tree.nodes import (
     ATTR,
     E_HI,
     E_LO,
     ENTRY,
-    HALF,
     KIDS,
     LEAF,
     LEFT,
     LOST,
-    MASK_AT,
     NEXT,
     PDIR,
     SPLIT,
     T_HI,
     T_LO,
-    TEST,
     TOP,
     Columns,
     Tree,
@@ -42,22 +39,12 @@ from tamis.papers.be_tree.nodes import (
 )
 from tamis.papers.parts.collecting import Output, note_event
 from tamis.papers.parts.pair_map import value_of
-from tamis.papers.parts.records import (
-    EventKeys,
-    RecordArrays,
-    Words,
-    event_keys,
-    failing,
-    failing_keys,
-    fetch,
-    load_keys,
-    unload_keys,
-)
+from tamis.papers.parts.records import EventKeys, RecordArrays, event_keys, failing, load_keys, mode_in, unload_keys
 
 _BLOCK = 128
 """Records verified at a time: few enough to stay in the cache."""
-# Columns of `passed`: place and size of the record, entry, node.
-_AT, _SIZE, _ENTRY, _FROM = range(4)
+# Columns of `passed`: place and size of the record, conjunction, node.
+_AT, _SIZE, _ROW, _FROM = range(4)
 
 
 class MatchScratch(NamedTuple):
@@ -115,7 +102,7 @@ def _search(tree: Tree, batch: EventBatch, scratch: MatchScratch, event: int, si
         at += 1
         # Search the p-directory the shorter way: along its p-nodes, or along the event's attributes.
         directory, v = tree.hot[UP(x), PDIR], begin
-        p, listed = directory & HALF, directory >> 32 <= attributes
+        p, listed = second_half(directory), first_half(directory) <= attributes
         while p > 0 and (listed or v < end):
             if listed:
                 d, y = pnode[UP(p), ATTR], pnode[UP(p), TOP]
@@ -153,9 +140,9 @@ def _search_cdir(tree: Tree, scratch: MatchScratch, d: int, y: int, reached: int
             hot[UP(y), LOST] += 1
             break
         scratch.reached[UP(reached)] = y
-        reached += (hot[UP(y), LEAF] & HALF | hot[UP(y), PDIR]) != 0
+        reached += (second_half(hot[UP(y), LEAF]) | hot[UP(y), PDIR]) != 0
         kids = hot[UP(y), KIDS]
-        y = kids >> 32 if value <= hot[UP(y), SPLIT] else kids & HALF
+        y = first_half(kids) if value <= hot[UP(y), SPLIT] else second_half(kids)
     return reached, visited
 
 
@@ -177,7 +164,7 @@ def _search_several(
             continue
         scratch.reached[reached] = bucket
         reached += 1
-        for child in (hot[bucket, KIDS] >> 32, hot[bucket, KIDS] & HALF):
+        for child in (first_half(hot[bucket, KIDS]), second_half(hot[bucket, KIDS])):
             if child > 0:
                 buckets[left] = child
                 left += 1
@@ -201,12 +188,11 @@ def _check_subs(
     candidates, evaluated, matched, filled = I64(0), I64(0), I64(0), 0
     for n in range(reached):
         x = scratch.reached[n]
-        i, lost = hot[UP(x), LEAF] >> 32, 0
-        last = i + (hot[UP(x), LEAF] & HALF)
+        i, lost = first_half(hot[UP(x), LEAF]), 0
+        last = i + second_half(hot[UP(x), LEAF])
         candidates += last - i
         while i < last:
-            entry = data[UP(i), ENTRY]
-            d = (entry & TEST) - 1
+            d = second_half(data[UP(i), ENTRY]) - 1
             passes = True
             if d >= 0:
                 evaluated += 1
@@ -215,9 +201,7 @@ def _check_subs(
                 else:
                     passes = _meets(batch, scratch.keys, d, data[i, E_LO], data[i, E_HI])
             if passes:
-                prefetch(records.at, entry >> 32)
-                prefetch(records.size, entry >> 32)
-                passed[filled, _ENTRY], passed[filled, _FROM] = entry, x
+                passed[filled, _ROW], passed[filled, _FROM] = first_half(data[UP(i), ENTRY]), x
                 filled += 1
                 if filled == _BLOCK:
                     more, tests = _verify(
@@ -246,41 +230,26 @@ def _verify(
     """Verify a block of candidates by their records; returns the numbers of matches and of evaluated predicates."""
     words, passed, matches = records.words, scratch.passed, output.matches
     for i in range(filled):
-        c = passed[UP(i), _ENTRY] >> 32
+        c = passed[UP(i), _ROW]
         passed[UP(i), _AT], passed[UP(i), _SIZE] = records.at[UP(c)], records.size[UP(c)]
-        fetch(words, records.at[UP(c)])
-    matched, tests = I64(0), I64(0)
+    matched, tests, touched = I64(0), I64(0), I64(0)
+    for i in range(filled):  # loads the first words of all records together
+        if passed[UP(i), _SIZE] > 0:
+            touched |= words[UP(passed[UP(i), _AT])]
+    if touched == -1:  # never true: the compiler must not drop the reads
+        return matched, tests
     for i in range(filled):
-        size, entry = passed[UP(i), _SIZE], passed[UP(i), _ENTRY]
-        if single_valued:
-            holds, more = _is_true(words, passed[UP(i), _AT], size, entry & HALF, scratch.keys.key)
-        else:
-            held = failing(words, passed[UP(i), _AT], size, False, scratch.keys, batch)
-            holds, more = held == size, min(held + 1, size)
-        tests += more
-        if holds:
+        size = passed[UP(i), _SIZE]
+        held = failing(words, passed[UP(i), _AT], size, single_valued, scratch.keys, batch)
+        tests += min(held + 1, size)
+        if held == size:
             if written + matched < len(matches):
-                matches[written + matched] = entry >> 32
+                matches[written + matched] = passed[UP(i), _ROW]
             matched += 1
         else:
-            hot[UP(passed[UP(i), _FROM]), LOST] += more + (entry & TEST != 0)
+            tested = mode_in(words[UP(passed[UP(i), _AT])]) == SOME
+            hot[UP(passed[UP(i), _FROM]), LOST] += held + 1 + tested
     return matched, tests
-
-
-@inlined
-def _is_true(words: Words, at: int, size: int, entry: int, key: I64s) -> tuple[bool, int]:
-    """Whether a record is true of a single-valued event, without the predicates of the mask; and how many were evaluated."""
-    mask, tests = entry >> MASK_AT, I64(0)
-    while mask > 0:
-        if mask & 1 == 0:
-            tests += 1
-            if failing_keys(words, at, 1, key) == 0:
-                return False, tests
-        at = following(words, at)
-        mask >>= 1
-        size -= 1
-    held = failing_keys(words, at, size, key)
-    return held == size, tests + min(held + 1, size)
 
 
 @inlined

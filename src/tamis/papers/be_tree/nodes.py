@@ -14,8 +14,7 @@ attribute).
 
 An entry is a conjunction with the bounds of one predicate, which is tested before the record is looked up. It is the most
 selective predicate about which the path to the node says nothing. Five entries of an l-node take two cache lines, five records
-ten or more. The mask of an entry says which predicates of its record need no evaluation then: the one that was tested, and those
-that the path decides (see `entries`).
+ten or more.
 
 Freed nodes and p-nodes are linked by ABOVE and NEXT, freed chunks of one size by the first word of each.
 """
@@ -28,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.kernels.bits import first_half, halves, second_half, with_flag
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import F64, I64, I32s, I64s
 from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, pair_place, vacate
@@ -65,11 +65,8 @@ while the bucket is not split. LEFT: operations to the end of the window. LOST: 
     COLD,
 ) = range(18)
 ATTR, TOP, CNODE, NEXT, BEFORE, WHOLE, PNODE = range(7)
-# Columns of `data`: the conjunction, its mask, and the dimension of its test plus one, 0 without a test; the bounds of the test.
+# Columns of `data`: the conjunction and, behind it, the dimension of its test plus one, 0 without a test; the bounds of the test.
 ENTRY, E_LO, E_HI = range(3)
-MASK_AT, MASK_BITS = 24, 8
-"""The place of the mask in an entry, and how many predicates it has a bit for: the first ones of the record."""
-TEST = (1 << MASK_AT) - 1
 # Columns of `home`.
 NODE, PLACE = range(2)
 # The state of the tree. From HEADS on: the first free chunk of 1 << i entries, plus one.
@@ -81,7 +78,6 @@ _STATE = HEADS + 40
 # Tasks for a node whose l-node may be too full: see `insertion`.
 PARTITION, CLUSTER = 0, 1
 
-HALF = 0xFFFFFFFF
 LOSS_UNIT = 1024
 UNSPLIT = KEY_MAX
 _FEWEST_NODES = 16
@@ -202,7 +198,7 @@ def has_room(tree: Tree, entries: int) -> bool:
 @inlined
 def add_task(tree: Tree, x: int, task: int) -> None:
     """Note that a node is to be split or partitioned. There must be room."""
-    tree.tasks[tree.state[TASKS]] = I64(x) << 1 | task
+    tree.tasks[tree.state[TASKS]] = with_flag(I64(x), task)
     tree.state[TASKS] += 1
 
 
@@ -252,14 +248,14 @@ def set_room(tree: Tree, x: int, room: int) -> None:
             copy_entry(data, begin + i, to + i)
     if old >= 0:
         give_chunk(data, tree.state, begin, old)
-    tree.hot[x, LEAF] = to << 32 | count
+    tree.hot[x, LEAF] = halves(to, count)
     tree.cold[x, ROOM] = room
 
 
 @inlined
 def entries_at(hot: Columns, x: int) -> tuple[int, int]:
     """Where the entries of an l-node begin, and how many there are."""
-    return hot[x, LEAF] >> 32, hot[x, LEAF] & HALF
+    return first_half(hot[x, LEAF]), second_half(hot[x, LEAF])
 
 
 @inlined
@@ -271,11 +267,11 @@ def copy_entry(data: Columns, at: int, to: int) -> None:
 @inlined
 def append(tree: Tree, home: Home, x: int, c: int) -> None:
     """Append a conjunction to an l-node, without its test. There must be room for a chunk of twice the size."""
-    count = tree.hot[x, LEAF] & HALF
+    count = second_half(tree.hot[x, LEAF])
     if tree.cold[x, ROOM] < 0 or count == 1 << tree.cold[x, ROOM]:
         set_room(tree, x, room_for(count + 1))
-    at = (tree.hot[x, LEAF] >> 32) + count
-    tree.data[at, ENTRY] = I64(c) << 32
+    at = first_half(tree.hot[x, LEAF]) + count
+    tree.data[at, ENTRY] = halves(I64(c), 0)
     tree.hot[x, LEAF] += 1
     home[c, NODE], home[c, PLACE] = x, count
 
@@ -314,7 +310,7 @@ def free_node(tree: Tree, x: int) -> None:
     """Free a node. The caller removes all references to it."""
     hot, cold, state = tree.hot, tree.cold, tree.state
     if cold[x, ROOM] >= 0:
-        give_chunk(tree.data, state, hot[x, LEAF] >> 32, cold[x, ROOM])
+        give_chunk(tree.data, state, first_half(hot[x, LEAF]), cold[x, ROOM])
     cold[x, ABOVE], cold[x, ROOM], cold[x, DUE], cold[x, OWNER] = state[NODE_FREE], -1, 0, -1
     hot[x, LEAF] = 0
     state[NODE_FREE] = x
@@ -333,13 +329,13 @@ def parent_of(tree: Tree, x: int) -> int:
 @inlined
 def half(hot: Columns, x: int, upper: bool) -> int:
     """One half of a bucket, 0 if it has no node."""
-    return hot[x, KIDS] & HALF if upper else hot[x, KIDS] >> 32
+    return second_half(hot[x, KIDS]) if upper else first_half(hot[x, KIDS])
 
 
 @inlined
 def set_half(hot: Columns, x: int, upper: bool, child: int) -> None:
     other = half(hot, x, not upper)
-    hot[x, KIDS] = other << 32 | child if upper else I64(child) << 32 | other
+    hot[x, KIDS] = halves(other, child) if upper else halves(I64(child), other)
 
 
 @inlined
@@ -353,11 +349,11 @@ def new_pnode(tree: Tree, x: int, attribute: int) -> int:
         p = state[P_END]
         state[P_END] += 1
     state[PNODES] += 1
-    first = hot[x, PDIR] & HALF
+    first = second_half(hot[x, PDIR])
     pnode[p, ATTR], pnode[p, TOP], pnode[p, CNODE], pnode[p, NEXT], pnode[p, BEFORE] = attribute, 0, x, first, 0
     if first > 0:
         pnode[first, BEFORE] = p
-    hot[x, PDIR] = ((hot[x, PDIR] >> 32) + 1) << 32 | p
+    hot[x, PDIR] = halves(first_half(hot[x, PDIR]) + 1, p)
     enter(tree.pairs, pair_place(tree.pairs, x, attribute), x, attribute, p)
     return p
 
@@ -367,14 +363,14 @@ def free_pnode(tree: Tree, p: int) -> None:
     """Take a p-node out of its p-directory."""
     hot, pnode, state = tree.hot, tree.pnode, tree.state
     x, following, before = pnode[p, CNODE], pnode[p, NEXT], pnode[p, BEFORE]
-    number, first = hot[x, PDIR] >> 32, hot[x, PDIR] & HALF
+    number, first = first_half(hot[x, PDIR]), second_half(hot[x, PDIR])
     if before > 0:
         pnode[before, NEXT] = following
     else:
         first = following
     if following > 0:
         pnode[following, BEFORE] = before
-    hot[x, PDIR] = (number - 1) << 32 | first
+    hot[x, PDIR] = halves(number - 1, first)
     at = pair_place(tree.pairs, x, pnode[p, ATTR])
     if tree.pairs.value[at] != FREE:
         vacate(tree.pairs, at)

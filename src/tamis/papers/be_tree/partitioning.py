@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.kernels.bits import first_half, halves, second_half
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.numbers import I64, F64s, I64s
 from tamis.papers.be_tree.domains import DomainArrays, cells
-from tamis.papers.be_tree.entries import ABSENT, following, interval_at, mark_path, settle, unmark_path
+from tamis.papers.be_tree.entries import ABSENT, interval_at, mark_path, settle, unmark_path
 from tamis.papers.be_tree.nodes import (
     BELOW,
     CAP,
     CLUSTER,
     ENTRY,
-    HALF,
     LEAF,
     PARTITIONS,
     PLACE,
@@ -39,9 +39,9 @@ from tamis.papers.be_tree.nodes import (
     set_room,
     widen,
 )
-from tamis.papers.parts.records import RecordArrays, Words
+from tamis.papers.parts.records import RecordArrays, Words, dimension_in, following, mode_in
 
-_MOVED = HALF
+_MOVED = 2**32 - 1
 """Marks an entry that has moved to a p-node; it stands in place of the entry's test."""
 
 
@@ -110,7 +110,7 @@ def _predicates_in(tree: Tree, records: RecordArrays, x: int) -> int:
     begin, count = entries_at(tree.hot, x)
     total = I64(0)
     for i in range(begin, begin + count):
-        total += records.size[tree.data[i, ENTRY] >> 32]
+        total += records.size[first_half(tree.data[i, ENTRY])]
     return total
 
 
@@ -148,11 +148,11 @@ def _partition(
     kept = I64(0)
     for i in range(begin, begin + count):
         entry = tree.data[i, ENTRY]
-        if entry & HALF != _MOVED:
+        if second_half(entry) != _MOVED:
             tree.data[begin + kept, ENTRY] = entry
-            home[entry >> 32, PLACE] = kept
+            home[first_half(entry), PLACE] = kept
             kept += 1
-    tree.hot[x, LEAF] = begin << 32 | kept
+    tree.hot[x, LEAF] = halves(begin, kept)
     if enough:
         update_capacity(tree, x, kept, kept < count)
         settle(tree, records, scratch.path, x)
@@ -188,11 +188,11 @@ def _count_attributes(
     begin, count = entries_at(tree.hot, x)
     candidates = 0
     for i in range(count):
-        c = tree.data[begin + i, ENTRY] >> 32
+        c = first_half(tree.data[begin + i, ENTRY])
         at = records.at[c]
         for _ in range(records.size[c]):
-            d = words[at] >> 32
-            if words[at] & 3 != ABSENT and scratch.path[d] == 0 and seen[d] != i + 1:
+            d = dimension_in(words[at])
+            if mode_in(words[at]) != ABSENT and scratch.path[d] == 0 and seen[d] != i + 1:
                 if number[d] == 0:
                     lists.attribute[candidates] = d
                     candidates += 1
@@ -217,12 +217,12 @@ def _list_entries(tree: Tree, records: RecordArrays, scratch: Scratch, lists: Li
             places += number[d]
     begin, count = entries_at(tree.hot, x)
     for i in range(count):
-        c = tree.data[begin + i, ENTRY] >> 32
+        c = first_half(tree.data[begin + i, ENTRY])
         at = records.at[c]
         for _ in range(records.size[c]):
             head = records.words[at]
-            d = head >> 32
-            if head & 3 != ABSENT and scratch.path[d] == 0 and number[d] >= least and seen[d] != -i - 1:
+            d = dimension_in(head)
+            if mode_in(head) != ABSENT and scratch.path[d] == 0 and number[d] >= least and seen[d] != -i - 1:
                 seen[d] = -i - 1
                 lists.entry[lists.end[candidate[d]]] = i
                 lists.end[candidate[d]] += 1
@@ -243,14 +243,14 @@ def _partition_by(
     set_room(tree, top, room_for(number[d]))
     begin, count = entries_at(tree.hot, x)
     for i in lists.entry[lists.begin[a] : lists.end[a]]:
-        if tree.data[begin + i, ENTRY] & HALF == _MOVED:
+        if second_half(tree.data[begin + i, ENTRY]) == _MOVED:
             continue
-        c = tree.data[begin + i, ENTRY] >> 32
+        c = first_half(tree.data[begin + i, ENTRY])
         at = records.at[c]
         stamp = count + 1 + i
         for _ in range(records.size[c]):
-            other = words[at] >> 32
-            if words[at] & 3 != ABSENT and scratch.path[other] == 0 and seen[other] != stamp:
+            other = dimension_in(words[at])
+            if mode_in(words[at]) != ABSENT and scratch.path[other] == 0 and seen[other] != stamp:
                 seen[other] = stamp
                 if other == d:
                     lo, hi = interval_at(words, at)
@@ -258,9 +258,9 @@ def _partition_by(
                 number[other] -= 1
                 scratch.score[other] -= _worth(domains, tree.settings, words, at, other)
             at = following(words, at)
-        tree.data[begin + i, ENTRY] = I64(c) << 32 | _MOVED
+        tree.data[begin + i, ENTRY] = halves(I64(c), _MOVED)
         append(tree, home, top, c)
-    tree.cold[top, BELOW] = tree.hot[top, LEAF] & HALF
+    tree.cold[top, BELOW] = second_half(tree.hot[top, LEAF])
     tree.state[PARTITIONS] += 1
     add_task(tree, top, CLUSTER)
 

@@ -10,6 +10,7 @@ so deleting needs no search. An l-node underflows if it has fewer than min_size 
 
 from __future__ import annotations
 
+from tamis.kernels.bits import first_half, halves, second_half
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, I32s
 from tamis.papers.be_tree.entries import count_gain, mark_path, settle, subsumed, unmark_path, unsettle
@@ -20,7 +21,6 @@ from tamis.papers.be_tree.nodes import (
     COVERED,
     DATA_END,
     ENTRY,
-    HALF,
     KIDS,
     LEAF,
     LOSS,
@@ -77,7 +77,7 @@ def delete_rows(
         count_gain(tree, x, -equal, equal - used)
         begin, count = entries_at(hot, x)
         copy_entry(data, begin + count - 1, begin + place)
-        home[data[begin + place, ENTRY] >> 32, PLACE] = place
+        home[first_half(data[begin + place, ENTRY]), PLACE] = place
         hot[x, LEAF] -= 1
         cold[x, SETTLED] -= 1
         y = I64(x)
@@ -104,13 +104,13 @@ def _underflow(tree: Tree, records: RecordArrays, path: Words, home: Home, pendi
                     unsettle(tree, child)
                     begin, count = entries_at(hot, child)
                     for i in range(begin, begin + count):
-                        append(tree, home, x, tree.data[i, ENTRY] >> 32)
-                    hot[child, LEAF] = begin << 32
+                        append(tree, home, x, first_half(tree.data[i, ENTRY]))
+                    hot[child, LEAF] = halves(begin, 0)
                     _vanish(tree, child)
             settle(tree, records, path, x)
         else:
             hot[x, SPLIT] = UNSPLIT
-            count = hot[x, LEAF] & HALF
+            count = second_half(hot[x, LEAF])
             if count >= tree.settings.min_size:
                 break
             if cold[x, ABOVE] >= 0:
@@ -133,7 +133,7 @@ def _can_merge(tree: Tree, x: int) -> bool:
         if child > 0:
             if hot[child, PDIR] != 0 or hot[child, KIDS] != 0:
                 return False
-            underflows |= hot[child, LEAF] & HALF < tree.settings.min_size
+            underflows |= second_half(hot[child, LEAF]) < tree.settings.min_size
     enough = tree.state[DATA_END] + 4 * below + 8 <= len(tree.data)
     return underflows and enough and below <= tree.cold[x, CAP]
 
@@ -143,11 +143,11 @@ def _take_out(tree: Tree, home: Home, pending: I32s, x: int) -> None:
     """Move all entries of an l-node to `pending`, to be inserted again. There must be room for them."""
     begin, count = entries_at(tree.hot, x)
     for i in range(begin, begin + count):
-        c = tree.data[i, ENTRY] >> 32
+        c = first_half(tree.data[i, ENTRY])
         pending[tree.state[PENDING]] = c
         tree.state[PENDING] += 1
         home[c, NODE] = WAITING
-    tree.hot[x, LEAF] = begin << 32
+    tree.hot[x, LEAF] = halves(begin, 0)
 
 
 @inlined
@@ -187,7 +187,7 @@ def uproot(tree: Tree, records: RecordArrays, path: Words, home: Home, pending: 
             if child > 0:
                 nodes[count] = child
                 count += 1
-        p = hot[y, PDIR] & HALF
+        p = second_half(hot[y, PDIR])
         while p > 0:
             nodes[count] = tree.pnode[p, TOP]
             count += 1

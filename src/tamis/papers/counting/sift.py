@@ -25,8 +25,8 @@ The *domain* is the whole numbers from `lowest` to `highest`. The value of a ter
 domain; for a string it is the string. So events with other numbers are answered too: terms find the profiles that may match,
 and these are evaluated.
 
-Invariants: a profile is in all lists of all its predicates, or of one of them, or ends at one node of the trie for each
-combination of values on the way there. A profile without terms is in `always`.
+Invariants: a profile is in all lists of all its predicates, or in all lists of one of them. Or it ends at nodes of the trie: one
+for each combination of values on the way there. A profile without terms is in `always`.
 
 Departures and readings: all structures are built again after a change. The predicates of a profile are ordered by their number
 of terms, then by attribute; our text does not give SIFT's order. A profile that would have more than 128 nodes at some depth of
@@ -50,7 +50,7 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.errors import CapabilityError
 from tamis.kernels.numbers import Bools, I32s, I64s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.papers.counting.sift_matching import ROOT, Profiles, SiftScratch, match_counts, match_keys, match_tree
 from tamis.papers.counting.sift_terms import (
     Terms,
@@ -98,10 +98,10 @@ class SiftIndex(StaticIndex):
 
     def refuse(self, conjunctions: I32s) -> None:
         table = self.table.view()
-        chosen = run_indices(table.start[conjunctions], table.start[conjunctions + 1] - table.start[conjunctions])
+        chosen = span_indices(table.start[conjunctions], table.start[conjunctions + 1] - table.start[conjunctions])
         chosen = chosen[table.predicates.mode[chosen] == _SOME]
         counts = table.predicates.start[chosen + 1] - table.predicates.start[chosen]
-        intervals = run_indices(table.predicates.start[chosen], counts)
+        intervals = span_indices(table.predicates.start[chosen], counts)
         lo, hi = table.predicates.lo[intervals], table.predicates.hi[intervals]
         dimension = np.repeat(table.predicates.dimension[chosen], counts)
         names, numbers = self._kinds(int(dimension.max(initial=-1)) + 1)
@@ -140,7 +140,7 @@ class SiftIndex(StaticIndex):
         """The terms of rows, predicates with the fewest values first."""
         table = self.table.view()
         counts = table.start[rows + 1] - table.start[rows]
-        chosen = run_indices(table.start[rows], counts)
+        chosen = span_indices(table.start[rows], counts)
         owner = np.repeat(np.arange(len(rows)), counts)
         dimension, mode = table.predicates.dimension[chosen].astype(np.int64), table.predicates.mode[chosen]
         first, last = table.predicates.start[chosen], table.predicates.start[chosen + 1]
@@ -161,7 +161,7 @@ class SiftIndex(StaticIndex):
         order = np.lexsort((dimension, values, owner))
         start = np.searchsorted(owner, np.arange(len(rows) + 1))
         widths = np.diff(ranges)[order]
-        moved = run_indices(ranges[:-1][order], widths)
+        moved = span_indices(ranges[:-1][order], widths)
         return Terms(start, dimension[order], values[order], np.append(0, np.cumsum(widths)), lo[moved], hi[moved])
 
     def _match(self, batch: EventBatch, dimensions: int) -> Matches:
@@ -232,7 +232,7 @@ class KeyMethod(SiftIndex):
         keyed = np.flatnonzero(keys >= 0)
         chosen = keys[keyed]
         widths = np.diff(terms.ranges)[chosen]
-        kept = run_indices(terms.ranges[:-1][chosen], widths)
+        kept = span_indices(terms.ranges[:-1][chosen], widths)
         terms = Terms(
             np.arange(len(keyed) + 1),
             terms.dimension[chosen],

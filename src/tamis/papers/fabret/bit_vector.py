@@ -26,13 +26,13 @@ from tamis.encoding.dimensions.intervals import EVERYTHING
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
+from tamis.kernels.bits import WORD, clear_bit, has_bit, set_bit, word_of
 from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U64, UP, I32s, I64s, U64s
+from tamis.kernels.numbers import I64, U64, I32s, I64s, U64s
 
 FREE = -1
 NONE_LEFT = -1
-WORD = 64
 _SOME, _NONE, _ABSENT = int(Mode.SOME), int(Mode.NONE), int(Mode.ABSENT)
 _LOWEST, _HIGHEST = EVERYTHING[0]
 _LOWEST_WORDS = 2
@@ -192,21 +192,6 @@ def is_everything(predicates: Predicates, p: int) -> bool:
     return is_single and predicates.lo[first] == _LOWEST and predicates.hi[first] == _HIGHEST
 
 
-# -- bits
-
-
-@inlined
-def is_set(bits: Words, number: int) -> bool:
-    """Whether the bit of an id is set."""
-    return (bits[UP(number >> 6)] >> U64(number & 63)) & U64(1) != U64(0)
-
-
-@inlined
-def bit_of(number: int) -> np.uint64:
-    """The bit of an id in its word."""
-    return U64(1) << U64(number & 63)
-
-
 # -- ids
 
 
@@ -264,9 +249,9 @@ def _in_block(arrays: BitArrays, d: int) -> int:
         arrays.following[word] = block[d]
         block[d] = word
     number = 0
-    while (fill[block[d]] >> U64(number)) & U64(1) != U64(0):
+    while has_bit(fill, block[d] * WORD + number):
         number += 1
-    fill[block[d]] |= bit_of(number)
+    set_bit(fill, block[d] * WORD + number)
     return block[d] * WORD + number
 
 
@@ -298,8 +283,8 @@ def _intern(
                 number = arrays.free[totals[FREE_IDS]]
                 if predicates.mode[p] == _ABSENT:
                     arrays.absent[d] = number
-                    arrays.rest[number >> 6] |= bit_of(number)
-                    arrays.bits[number >> 6] |= bit_of(number)
+                    set_bit(arrays.rest, number)
+                    set_bit(arrays.bits, number)
             arrays.exemplar[number], arrays.hash[number], by_hash[at] = p, hashed, number
             totals[LIVE] += 1
             fresh[progress[_FRESH]] = number
@@ -345,18 +330,18 @@ def _release(arrays: BitArrays, ids: Ids, died: Ids) -> int:
 def _set_free(arrays: BitArrays, predicates: Predicates, ids: Ids) -> None:
     fill, following, block, totals = arrays.fill, arrays.following, arrays.block, arrays.totals
     for number in ids:
-        p, word = arrays.exemplar[number], number >> 6
+        p, word = arrays.exemplar[number], I64(word_of(number))
         arrays.exemplar[number] = FREE
         d = predicates.dimension[p]
         if not is_usual(predicates, p):
             if predicates.mode[p] == _ABSENT:
                 arrays.absent[d] = NONE_LEFT
-                arrays.rest[word] &= ~bit_of(number)
+                clear_bit(arrays.rest, number)
                 arrays.bits[word] = arrays.rest[word]
             arrays.free[totals[FREE_IDS]] = number
             totals[FREE_IDS] += 1
             continue
-        fill[word] &= ~bit_of(number)
+        clear_bit(fill, number)
         if block[d] == word:
             block[d] = following[word]
         else:

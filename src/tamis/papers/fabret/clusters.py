@@ -6,9 +6,9 @@
     following   the next cluster of the same access predicate; they differ in their number of columns
     cluster_of, position_of      where each conjunction is
 
-A column holds ids of predicates, without those of the access predicate: equalities first, which fail most often, then IN, then
-ranges, then predicates that are true of most values. A full cluster moves to the end of `data`, with half as much room again.
-Deleting a subscription puts the last one of its cluster in its place.
+A column holds ids of predicates, without those of the access predicate. Equalities come first, since they fail most often, then
+IN, then ranges, then predicates that are true of most values. A full cluster moves to the end of `data`, with half as much room
+again. Deleting a subscription puts the last one of its cluster in its place.
 
 Invariant: a conjunction in the index is in one cluster, and `cluster_of` and `position_of` say where; no cluster is empty.
 """
@@ -24,13 +24,14 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
+from tamis.kernels.bits import has_bit
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import UP, I32s, I64s
 from tamis.kernels.prefetch import prefetch
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.papers.fabret.access import ALWAYS, FREED, MADE, NO_CLUSTER, AccessArrays, drop_if_idle
-from tamis.papers.fabret.bit_vector import Ids, Words, is_equality, is_set
+from tamis.papers.fabret.bit_vector import Ids, Words, is_equality
 
 _SOME = int(Mode.SOME)
 _LOWEST = 16
@@ -115,7 +116,7 @@ class Clusters:
         view = self.view()
         counts = view.size[clusters].astype(np.int64)
         lines = view.begin[clusters] + view.columns[clusters].astype(np.int64) * view.room[clusters]
-        return view.data[run_indices(lines, counts)]
+        return view.data[span_indices(lines, counts)]
 
     def rows(self, cluster: int) -> I32s:
         """The columns of a cluster and its line, each a row."""
@@ -352,32 +353,32 @@ def _emit(out: I32s, filled: int, c: int) -> int:
 @inlined
 def _test_1(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
     """How many predicates of a subscription are true before one that is not."""
-    return 1 if is_set(bits, data[UP(at)]) else 0
+    return 1 if has_bit(bits, data[UP(at)]) else 0
 
 
 @inlined
 def _test_2(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
-    if not is_set(bits, data[UP(at)]):
+    if not has_bit(bits, data[UP(at)]):
         return 0
-    return 2 if is_set(bits, data[UP(at + room)]) else 1
+    return 2 if has_bit(bits, data[UP(at + room)]) else 1
 
 
 @inlined
 def _test_3(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
     held = _test_2(bits, data, at, room, columns)
-    return 3 if held == 2 and is_set(bits, data[UP(at + 2 * room)]) else held
+    return 3 if held == 2 and has_bit(bits, data[UP(at + 2 * room)]) else held
 
 
 @inlined
 def _test_4(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
     held = _test_3(bits, data, at, room, columns)
-    return 4 if held == 3 and is_set(bits, data[UP(at + 3 * room)]) else held
+    return 4 if held == 3 and has_bit(bits, data[UP(at + 3 * room)]) else held
 
 
 @inlined
 def _test_many(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
     for column in range(columns):
-        if not is_set(bits, data[UP(at)]):
+        if not has_bit(bits, data[UP(at)]):
             return column
         at += room
     return columns

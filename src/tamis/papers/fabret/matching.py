@@ -19,10 +19,11 @@ import numpy as np
 from tamis.encoding.evaluation import EventPlaces, event_places, load_event, predicate_holds, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.predicates import Predicates
+from tamis.kernels.bits import WORD, bit_of, clear_bit, flag_in, has_bit, number_in, word_of
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.papers.fabret.access import ALWAYS, MADE, NO_ACCESS, NO_CLUSTER, NO_TABLE, AccessArrays
-from tamis.papers.fabret.bit_vector import FREE, NONE_LEFT, WORD, WORDS, BitArrays, Words, bit_of, is_equality, is_set
+from tamis.papers.fabret.bit_vector import FREE, NONE_LEFT, WORDS, BitArrays, Words, is_equality
 from tamis.papers.fabret.clusters import ClusterArrays, ClusterPlace, check_cluster
 from tamis.papers.fabret.points import NOBODY, PointArrays
 from tamis.papers.fabret.ranges import NO_NODE, TreeArrays
@@ -81,10 +82,10 @@ def scratch_of(dimensions: int, words: int, values: int, accesses: int, tables: 
 @inlined
 def _hit(literal: int, bits: Words, rest: Words, touched: I32s, count: int) -> int:
     """Note that a value lies in a predicate's intervals; returns how many words were touched."""
-    word = UP(literal >> 7)
-    bit = bit_of(literal >> 1)
+    number, negated = number_in(literal), flag_in(literal)
+    word, bit = UP(word_of(number)), bit_of(number)
     before = bits[word]
-    if literal & 1:
+    if negated:
         bits[word] = before & ~bit
         return count
     if before == rest[word]:
@@ -98,9 +99,9 @@ def _hit(literal: int, bits: Words, rest: Words, touched: I32s, count: int) -> i
 def _begin_dimension(d: int, bits: BitArrays, touched: I32s, count: int) -> int:
     """Set the bits that any value of a dimension sets; returns how many words were touched."""
     if bits.absent[d] != NONE_LEFT:
-        touched[count] = bits.absent[d] >> 6
+        touched[count] = word_of(bits.absent[d])
         count += 1
-        bits.bits[bits.absent[d] >> 6] &= ~bit_of(bits.absent[d])
+        clear_bit(bits.bits, bits.absent[d])
     word = bits.block[d]
     while word != NONE_LEFT:
         touched[count] = word
@@ -173,7 +174,7 @@ def _satisfy(
         point = pair_map.value_of(points.map, d, key)
         if point != pair_map.FREE:
             number = points.equality[UP(point)]
-            if number != NOBODY and not is_set(bits.bits, number):
+            if number != NOBODY and not has_bit(bits.bits, number):
                 n = _hit(2 * number, bits.bits, bits.rest, touched, n)
                 hits += 1
                 access = accesses.single[number]
@@ -203,8 +204,8 @@ def _evaluate_intervals(
         if p == FREE or bits.references[number] == 0 or scratch.chosen[predicates.dimension[p]] != _INTERVAL:
             continue
         if not predicate_holds(p, predicates, batch, scratch.places):
-            bits.bits[number >> 6] &= ~bit_of(number)
-        elif not is_set(bits.bits, number):
+            clear_bit(bits.bits, number)
+        elif not has_bit(bits.bits, number):
             n = _hit(2 * number, bits.bits, bits.rest, scratch.touched, n)
             if is_equality(predicates, p) and single[number] != NO_ACCESS:
                 scratch.lists[listed] = single[number]
@@ -258,7 +259,7 @@ def _try_all(accesses: AccessArrays, bits: Words, scratch: Scratch, listed: int)
         table = accesses.table[access]
         if table != NO_TABLE and scratch.odd[table]:
             above = access
-            while above != ALWAYS and is_set(bits, accesses.predicate[above]):
+            while above != ALWAYS and has_bit(bits, accesses.predicate[above]):
                 above = accesses.parent[above]
             if above == ALWAYS:
                 scratch.lists[listed] = access

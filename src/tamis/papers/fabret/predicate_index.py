@@ -13,9 +13,10 @@ import numpy as np
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.bits import WORD
 from tamis.kernels.numbers import I32s
-from tamis.kernels.ranges import run_indices
-from tamis.papers.fabret.bit_vector import FREE, LIVE, WORD, BitVector, Ids, TableNumbers
+from tamis.kernels.ranges import span_indices
+from tamis.papers.fabret.bit_vector import FREE, LIVE, BitVector, Ids, TableNumbers
 from tamis.papers.fabret.points import NOBODY, Points
 from tamis.papers.fabret.ranges import Ranges, with_ranges
 
@@ -104,4 +105,4 @@ class PredicateIndex:
 
 def numbers_of(table: Conjunctions, conjunctions: I32s) -> TableNumbers:
     """The predicates of conjunctions, one after another."""
-    return run_indices(table.start[conjunctions], table.start[conjunctions + 1] - table.start[conjunctions])
+    return span_indices(table.start[conjunctions], table.start[conjunctions + 1] - table.start[conjunctions])

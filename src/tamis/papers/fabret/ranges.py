@@ -7,7 +7,7 @@
     of_low ...    their predicates, as literals (see `points`)
 
 A node has the intervals that contain its center. Lower intervals are in its left child, higher ones in its right child. A key
-below the center hits the first intervals of `low`, up to the last that begins at or below the key, so they are read in sequence.
+below the center hits the first intervals of `low`, up to the last that begins at or below the key. So they are read in sequence.
 The search trees for < and for > are the same structure with one end open.
 
 New predicates are tested one by one until there are about twice the square root of the others; then the tree of the dimension is
@@ -24,11 +24,12 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
+from tamis.kernels.bits import with_flag
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.papers.fabret.bit_vector import BitArrays, Ids, TableNumbers, is_everything
-from tamis.papers.parts.parting import Keys, Waiting, part_at, room_for, wait
+from tamis.papers.parts.parting import Keys, Waiting, hang, part_at, room_for, wait
 from tamis.papers.parts.slabs import SlabArrays, Slabs
 
 NO_NODE = -1
@@ -272,20 +273,18 @@ def _grow_trees(
             begin, end, parent = waiting.begin[depth], waiting.end[depth], waiting.parent[depth]
             if parent < 0:
                 roots[tree] = first_node + count
-            elif parent & 1:
-                nodes.right[parent >> 1] = first_node + count
             else:
-                nodes.left[parent >> 1] = first_node + count
+                hang(nodes.left, nodes.right, parent, first_node + count)
             center = low[ranges.by_low[(begin + end) // 2]]
             part_at(center, ranges.by_high, begin, end, low, high, spare)
             here, above = part_at(center, ranges.by_low, begin, end, low, high, spare)
             nodes.center[count], nodes.begin[count], nodes.end[count] = center, first + here, first + above
             nodes.left[count], nodes.right[count] = NO_NODE, NO_NODE
             if begin < here:
-                wait(waiting, depth, begin, here, 2 * count)
+                wait(waiting, depth, begin, here, with_flag(count, 0))
                 depth += 1
             if above < end:
-                wait(waiting, depth, above, end, 2 * count + 1)
+                wait(waiting, depth, above, end, with_flag(count, 1))
                 depth += 1
             count += 1
     return count

@@ -6,9 +6,9 @@
     having      for each dimension, a bit for each event that had it
 
 mu(A) is the share of events that have all attributes of A. nu(d = k) is mu(d) times the share of k among the keys of d. Each key
-is counted once more than it was seen, so a key never seen is unlikely, but possible. nu is 0 only if no event had d at all. nu of
-several equalities treats keys, but not attributes, as independent. Before the first event, nu comes from the subscriptions: mu is
-1, and nu is the share of `d = k` among the equalities on d.
+is counted once more than it was seen, so a key never seen is unlikely, but possible. nu is 0 only if no event had d at all. For
+several equalities, nu takes keys to be independent, but not attributes. Before the first event, mu is 1, and nu is the share of
+`d = k` among the equalities on d of the subscriptions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import Bools, I32s, I64s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.papers.parts import pair_map
 from tamis.papers.parts.pair_map import PairArrays, PairMap
 
@@ -104,7 +104,7 @@ class EventStatistics:
 
 
 def _joined(one: EventBatch, other: EventBatch) -> EventBatch:
-    used = run_indices(other.start[:-1], np.diff(other.start))
+    used = span_indices(other.start[:-1], np.diff(other.start))
     return EventBatch(
         np.append(one.start, one.start[-1] + np.cumsum(np.diff(other.start))),
         np.concatenate([one.dimension, other.dimension[used]]),

@@ -10,9 +10,10 @@ from tamis.encoding.dimensions.keys import KEY_MAX
 from tamis.encoding.evaluation import EventPlaces, event_places, load_event, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.bits import first_half, halves, second_half
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s
-from tamis.kernels.sorting import sort_unique
+from tamis.kernels.sorting import first_at_least, sort_unique
 from tamis.papers.k_index.enumeration import Domains, domain_of, is_exact, last_cell
 from tamis.papers.k_index.posting import Lists, place_of
 from tamis.papers.parts.collecting import CANDIDATES, NODES, PREDICATES, Output, is_true, note_event
@@ -20,7 +21,6 @@ from tamis.papers.parts.pair_map import FREE, value_of
 
 _EXHAUSTED = 2**31 - 1
 """The current conjunction of a list at its end."""
-_LIST = 0xFFFFFFFF
 
 
 class KIndexArrays(NamedTuple):
@@ -207,10 +207,10 @@ def _conjunctions(
     current = index.lists.data if sure else scratch.mixed
     rounds, skips = 0, 0
     _sort_lists(current, at, order, many)
-    while order[UP(k - 1)] >> 32 < _EXHAUSTED:
-        target, moving = order[UP(k - 1)] >> 32, k - 1
+    while first_half(order[UP(k - 1)]) < _EXHAUSTED:
+        target, moving = first_half(order[UP(k - 1)]), k - 1
         rounds += 1
-        if order[0] >> 32 == target:
+        if first_half(order[0]) == target:
             if (sure and not index.lists.doubtful[UP(target)]) or _is_true(
                 index.table, target, batch, scratch.places, scratch.tally
             ):
@@ -220,13 +220,13 @@ def _conjunctions(
                 filled += 1
             target, moving = target + 1, k
         for i in range(moving - 1, -1, -1):
-            if order[UP(i)] >> 32 < target:
-                each = order[UP(i)] & _LIST
+            if first_half(order[UP(i)]) < target:
+                each = second_half(order[UP(i)])
                 at[UP(each)] = _skipped(current, at[UP(each)], end[UP(each)], target)
                 following = I64(_EXHAUSTED)
                 if at[UP(each)] < end[UP(each)]:
                     following = I64(current[UP(at[UP(each)])])
-                _sink(order, i, many, following << 32 | each)
+                _sink(order, i, many, halves(following, each))
                 skips += 1
     scratch.tally[CANDIDATES] += rounds
     scratch.tally[PREDICATES] += skips
@@ -237,7 +237,7 @@ def _conjunctions(
 def _sort_lists(current: I32s, at: I64s, order: I64s, many: int) -> None:
     """Sort the lists by their first conjunction."""
     for i in range(many):
-        order[UP(i)] = I64(current[UP(at[UP(i)])]) << 32 | i
+        order[UP(i)] = halves(I64(current[UP(at[UP(i)])]), i)
         for j in range(i, 0, -1):
             if order[UP(j - 1)] < order[UP(j)]:
                 break
@@ -251,15 +251,7 @@ def _skipped(current: I32s, at: int, end: int, target: int) -> int:
     while at + step < end and current[UP(at + step)] < target:
         at += step
         step *= 2
-    end = min(at + step, end)
-    at += 1
-    while at < end:
-        middle = (at + end) // 2
-        if current[UP(middle)] < target:
-            at = middle + 1
-        else:
-            end = middle
-    return at
+    return first_at_least(current, at + 1, min(at + step, end), target)
 
 
 @inlined

@@ -17,8 +17,9 @@ from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates, taken
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, UP, I32s, I64s, U8s
+from tamis.kernels.numbers import I64, I32s, I64s, U8s
 from tamis.kernels.ranges import grouped
+from tamis.kernels.sorting import first_at_least
 from tamis.papers.k_index.enumeration import (
     NO_GAP,
     SIDES,
@@ -54,8 +55,11 @@ class Groups(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What the steps write. _SPAN: the number of entries, least and greatest cell of each group. _VALUES: the group and the cell
-    of each entry, in groups without a list for every cell. _COUNT and _FILL: `start` and `data` of `Lists`."""
+    """What the steps write.
+
+    _SPAN writes the number of entries, and the least and the greatest cell of each group. _VALUES writes the group and the cell
+    of each entry, in groups without a list for every cell. _COUNT and _FILL write `start` and `data` of `Lists`.
+    """
 
     entries: I64s = _NO_NUMBERS
     least: I64s = _NO_NUMBERS
@@ -288,11 +292,4 @@ def place_of(groups: Groups, group: int, first: int) -> int:
         if first <= least:
             return 0
         return width if first > least + width - 1 else first - least
-    low, high = I64(0), width
-    while low < high:
-        middle = (low + high) // 2
-        if groups.cell[UP(begin + middle)] < first:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return first_at_least(groups.cell, begin, begin + width, first) - begin

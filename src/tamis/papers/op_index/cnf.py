@@ -32,14 +32,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.expressions.conjunctions import Conjunctions, canonical
+from tamis.kernels.bits import WORD, words_for
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, I32s, I64s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.papers.factor_table import FactorTable
 from tamis.papers.op_index.counting_index import REST, Added, CountingOpIndex, ListEntries
 from tamis.papers.op_index.factors import Distributed, distributed
-from tamis.papers.op_index.growing_lists import GrowingRuns
+from tamis.papers.op_index.growing_lists import GrowingLists
 from tamis.papers.op_index.matching import GONE, BitmapArrays, CounterArrays
 
 END = -1
@@ -80,18 +81,18 @@ class CnfOpIndex(CountingOpIndex):
 
     def _put(self, conjunctions: I32s, parts: Distributed, rows: npt.NDArray[np.intp], pivots: I32s) -> I32s:
         """Enter each row under each of its pivots; returns the places of its words in V."""
-        self._make_room(pivots, (parts.bits[rows].astype(np.int64) + 63) // 64)
+        self._make_room(pivots, words_for(parts.bits[rows].astype(np.int64)))
         places = np.empty(len(rows), np.int32)
         added = Added(conjunctions[rows], pivots, parts.bits[rows], parts.verified[rows])
         _append(added, self._v_arrays(), self._bitmaps(), places)
         counts = np.diff(parts.start)[rows]
-        chosen = run_indices(parts.start[rows], counts)
+        chosen = span_indices(parts.start[rows], counts)
         self.lists.put(
             np.repeat(pivots, counts),
             parts.operator[chosen],
             parts.attribute[chosen],
             parts.operand[chosen],
-            (np.repeat(places.astype(np.int64), counts) << 6) + parts.bit[chosen],
+            WORD * np.repeat(places.astype(np.int64), counts) + parts.bit[chosen],
         )
         return places
 
@@ -110,7 +111,7 @@ class CnfOpIndex(CountingOpIndex):
 
     # -- telling
 
-    def _columns(self) -> list[GrowingArray | GrowingRuns]:
+    def _columns(self) -> list[GrowingArray | GrowingLists]:
         return [*super()._columns(), self._pivots, self._places]
 
     def counters(self, pivot: int) -> dict[int, int]:
@@ -119,7 +120,7 @@ class CnfOpIndex(CountingOpIndex):
         columns = (self._v_part(pivot, column).tolist() for column in (0, 1, 3))
         for at, (word, row, first) in enumerate(zip(*columns, strict=True)):
             if row != GONE:
-                made[row] = made.get(row, 0) | word << 64 * (at - first)
+                made[row] = made.get(row, 0) | word << WORD * (at - first)
         return made
 
     def pivots_of(self, row: int) -> list[int]:
@@ -128,7 +129,7 @@ class CnfOpIndex(CountingOpIndex):
         return held[: held.index(END)]
 
     def _in_v(self, pointer: int) -> int:
-        return pointer >> 6
+        return pointer // WORD
 
     def _check_v(self, rows: I32s) -> ListEntries:
         parts = distributed(self.table.taken(rows))
@@ -142,7 +143,7 @@ class CnfOpIndex(CountingOpIndex):
                 place = int(self._places.view()[self._place.view()[row] + k])
                 words += self._check_words(pivot, place, row, int(parts.bits[i]), bool(parts.verified[i]))
                 for e in entries:
-                    entry = int(parts.attribute[e]), int(parts.operand[e]), (place << 6) + int(parts.bit[e])
+                    entry = int(parts.attribute[e]), int(parts.operand[e]), WORD * place + int(parts.bit[e])
                     expected.setdefault((pivot, int(parts.operator[e])), []).append(entry)
         alive = sum(np.count_nonzero(self._v_part(pivot, 1) != GONE) for pivot in range(len(self._v_number)))
         assert alive == words
@@ -151,7 +152,7 @@ class CnfOpIndex(CountingOpIndex):
 
     def _check_words(self, pivot: int, place: int, row: int, bits: int, verified: bool) -> int:
         """Check the bitmap of a row in V of a pivot; how many words it has."""
-        words = -(-bits // 64)
+        words = words_for(bits)
         assert self.counters(pivot)[row] == (1 << bits) - 1
         for column, value in enumerate((row, verified, place, words), start=1):
             assert (self._v_part(pivot, column)[place : place + words] == value).all()
@@ -205,11 +206,11 @@ def _write_attributes(attribute: I32s, begin: int, end: int, pivots: I32s, first
 def _append(added: Added, counters: CounterArrays, bitmaps: BitmapArrays, places: I32s) -> None:
     """Append the bitmap of each row to V of a pivot; `places` receives where in V it begins."""
     for i in range(len(added.row)):
-        target, count = counters.number[added.pivot[i]], (added.factors[i] + 63) // 64
+        target, count = counters.number[added.pivot[i]], words_for(added.factors[i])
         places[i] = counters.size[target]
         for word in range(count):
             at = counters.begin[target] + places[i] + word
-            counters.initial[at] = ~U64(0) >> U64(64 - min(added.factors[i] - 64 * word, 64))
+            counters.initial[at] = ~U64(0) >> U64(WORD - min(added.factors[i] - WORD * word, WORD))
             counters.conjunction[at], counters.verified[at] = added.row[i], added.verified[i]
             bitmaps.first[at], bitmaps.words[at] = places[i], count
         counters.size[target] += count

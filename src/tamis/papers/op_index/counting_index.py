@@ -51,7 +51,7 @@ from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.papers.interface import Index, Matches
 from tamis.papers.op_index.entries import OPERATORS, entries_of
-from tamis.papers.op_index.growing_lists import GrowingRuns
+from tamis.papers.op_index.growing_lists import GrowingLists
 from tamis.papers.op_index.lists import NO_LIST, PredicateLists, shape_of
 from tamis.papers.op_index.matching import (
     DEAD,
@@ -122,7 +122,7 @@ class CountingOpIndex(Index):
         self.lists = PredicateLists(shape, chosen.sort == "always", self._pointer_type)
         self._asked = GrowingArray(np.int64)
         self._v_number = GrowingArray(np.int32)
-        self._v = GrowingRuns(*self._v_types)
+        self._v = GrowingLists(*self._v_types)
         self._pivot = GrowingArray(np.int32)
         self._place = GrowingArray(np.int32)
         self._rest = GrowingArray(np.int32)
@@ -261,7 +261,7 @@ class CountingOpIndex(Index):
             "dead": self._dead,
         }
 
-    def _columns(self) -> list[GrowingArray | GrowingRuns]:
+    def _columns(self) -> list[GrowingArray | GrowingLists]:
         """All arrays besides the lists."""
         return [self._seen, self._asked, self._v_number, self._v, self._pivot, self._place, self._rest]
 

@@ -25,7 +25,7 @@ from tamis.kernels.numbers import I64s
 _LOWEST_ROOM = 16
 
 
-class GrowingRuns:
+class GrowingLists:
     """The lists, numbered from 0."""
 
     def __init__(self, *dtypes: npt.DTypeLike) -> None:

@@ -23,12 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.kernels.bits import WORD, set_bit, words_for
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP, I32s, I64s, U8s, U64s
 from tamis.papers.op_index.entries import EQ, OPERATORS
-from tamis.papers.op_index.growing_lists import GrowingRuns
+from tamis.papers.op_index.growing_lists import GrowingLists
 
 NO_LIST = -1
 
@@ -42,7 +43,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(segments: int, bits: int) -> Shape:
-    return Shape(segments, bits, (bits + 63) // 64)
+    return Shape(segments, bits, words_for(bits))
 
 
 class ListArrays(NamedTuple):
@@ -77,7 +78,7 @@ class PredicateLists:
         self._pointer_type = pointer_type
         self._number = GrowingArray(np.int32)
         self._operator = GrowingArray(np.uint8)
-        self._runs = GrowingRuns(np.int32, np.int64, pointer_type)
+        self._runs = GrowingLists(np.int32, np.int64, pointer_type)
         self._directory = GrowingArray(np.int32)
         self._signature = GrowingArray(np.uint64)
         self._signature.grow(
@@ -191,7 +192,7 @@ class PredicateLists:
         self.settle()
         number = int(self._number.view()[pivot * OPERATORS + operator])
         words = self._signature.view().reshape(-1, self.shape.segments, self.shape.words)[number].tolist()
-        return [sum(word << 64 * i for i, word in enumerate(each)) for each in words]
+        return [sum(word << WORD * i for i, word in enumerate(each)) for each in words]
 
     def check(self) -> None:
         """Raise an AssertionError if an invariant does not hold."""
@@ -277,7 +278,6 @@ def _merge(pending: _Pending, order: I64s, lists: ListArrays, shape: Shape, one_
             while i < end and attribute[order[i]] % segments == segment:
                 if shape.bits:
                     bit = signature_bit(lists.operator[target], attribute[order[i]], operand[order[i]], shape.bits)
-                    word = (target * segments + segment) * shape.words + (bit >> 6)
-                    lists.signature[word] |= U64(1) << U64(bit & 63)
+                    set_bit(lists.signature, (target * segments + segment) * shape.words * WORD + bit)
                 i += 1
             lists.directory[place + segment + 1] += i - first

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from tamis.encoding.evaluation import EventPlaces, event_places, load_event, predicate_holds, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.bits import bit_of, word_of
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import U64, UP, Bools, I32s, I64s
+from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.papers.op_index.entries import NE
 from tamis.papers.op_index.lists import NO_LIST, ListArrays, Shape
 from tamis.papers.op_index.probes import ListSegment, Probes, ask, lower, operands_between, prepare, segment_of
@@ -174,7 +175,7 @@ def _lower_one(pointer: int, left: npt.NDArray[Any], zeros: I32s, zero: int, bit
             zeros[UP(zero)] = pointer
             zero += 1
         return zero
-    word, mask = pointer >> 6, U64(1) << U64(pointer & 63)
+    word, mask = word_of(pointer), bit_of(pointer)
     if left[UP(word)] & mask:
         left[UP(word)] &= ~mask
         if left[UP(word)] == 0:

@@ -8,8 +8,10 @@ import numpy as np
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.bits import bit_of, word_of
 from tamis.kernels.kernel import inlined, merged
-from tamis.kernels.numbers import U64, UP, Bools, I32s, I64s, U64s
+from tamis.kernels.numbers import I64, U64, UP, Bools, I32s, I64s, U64s
+from tamis.kernels.sorting import middle_of
 from tamis.papers.op_index.entries import EQ, GE, LE, OPERATORS
 from tamis.papers.op_index.lists import NO_LIST, ListArrays, Shape, signature_bit
 
@@ -59,7 +61,7 @@ class ListSegment(NamedTuple):
 def lower(attributes: I32s, operands: I64s, first: int, last: int, attribute: int, operand: int) -> int:
     """The first entry of a segment that is not before the given attribute and operand."""
     while first < last:
-        middle = (first + last) >> 1
+        middle = middle_of(first, last)
         if attributes[UP(middle)] < attribute or (
             attributes[UP(middle)] == attribute and operands[UP(middle)] < operand
         ):
@@ -90,10 +92,10 @@ def prepare(event: int, batch: EventBatch, shape: Shape, probes: Probes) -> bool
         if shape.bits:
             first = segment[i] * shape.words
             bit = signature_bit(LE, dimension[v], 0, shape.bits)
-            probes.attribute_word[i], probes.attribute_mask[i] = first + (bit >> 6), U64(1) << U64(bit & 63)
+            probes.attribute_word[i], probes.attribute_mask[i] = first + I64(word_of(bit)), bit_of(bit)
             if lo[v] == hi[v]:
                 bit = signature_bit(EQ, dimension[v], lo[v], shape.bits)
-                probes.equal_word[i], probes.equal_mask[i] = first + (bit >> 6), U64(1) << U64(bit & 63)
+                probes.equal_word[i], probes.equal_mask[i] = first + I64(word_of(bit)), bit_of(bit)
     return single_valued
 
 

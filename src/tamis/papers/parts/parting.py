@@ -7,10 +7,11 @@ at 35    0  3  |  4  6  1  2  |  7           each part keeps the order
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.kernels.bits import flag_in, number_in
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I32s, I64s
 
@@ -22,7 +23,7 @@ Keys = I64s
 class Waiting(NamedTuple):
     """Nodes that wait to be built, and the range of their intervals.
 
-    `parent` is twice the number of the parent, plus one for its right child; -1 for a root.
+    `parent` is the number of the parent, with a flag for its right child; -1 for a root.
     """
 
     spare: I32s
@@ -41,6 +42,15 @@ def room_for(intervals: int) -> Waiting:
 def wait(waiting: Waiting, at: int, begin: int, end: int, parent: int) -> None:
     """Let a node wait."""
     waiting.begin[at], waiting.end[at], waiting.parent[at] = begin, end, parent
+
+
+@inlined
+def hang(left: Any, right: Any, parent: int, node: int) -> None:
+    """Make a node the child of its parent, given as in `Waiting`; `left` and `right` are the children of all nodes."""
+    if flag_in(parent):
+        right[number_in(parent)] = node
+    else:
+        left[number_in(parent)] = node
 
 
 @inlined

@@ -3,8 +3,8 @@
     words      | 7 SOME 1 | 10 | 10 | 12 NONE 2 | 3 | 5 | 8 | 8 | 9 ABSENT 0 | ...
                  head       lo   hi   head        lo  hi  lo  hi  head
 
-A head is ``dimension << 32 | intervals << 2 | mode``. Conjunction c begins at ``at[c]`` and has ``size[c]`` predicates. The index
-chooses which predicates are in the record, and their order.
+A head is ``dimension << 32 | intervals << 2 | mode``, see `head_of`. Conjunction c begins at ``at[c]`` and has ``size[c]``
+predicates. The index chooses which predicates are in the record, and their order.
 
 An event is *single-valued* if it has at most one value in each dimension and no interval. It is laid out by dimension: `key` is
 its value, or KEY_MIN if it has none; no interval of a record contains KEY_MIN. For any event, `places` says where its values are.
@@ -12,7 +12,7 @@ its value, or KEY_MIN if it has none; no interval of a record contains KEY_MIN. 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,18 +22,21 @@ from tamis.encoding.evaluation import EventPlaces, event_places, load_event, unl
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
+from tamis.kernels.bits import first_half, halves, second_half
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, UP, I32s, I64s
 from tamis.kernels.prefetch import prefetch
+from tamis.kernels.sorting import middle_of
 
 _SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
-ONE_INTERVAL = 1 << 2 | _SOME
+_MODE_BITS = 2
+ONE_INTERVAL = 1 << _MODE_BITS | _SOME
 """The lower half of a head for a predicate with one interval that must contain the value: nearly all predicates."""
-_HALF = 0xFFFFFFFF
 _FEWEST_DEAD = 1 << 12
 
 
+_Head = TypeVar("_Head", int, I64s)
 Words = I64s
 Rows = I32s
 
@@ -95,11 +98,44 @@ class Records:
 
 
 @inlined
+def head_of(dimension: int, intervals: int, mode: int) -> int:
+    return halves(I64(dimension), I64(intervals) << _MODE_BITS | I64(mode))
+
+
+@inlined
+def dimension_in(head: _Head) -> _Head:
+    return first_half(head)
+
+
+@inlined
+def mode_in(head: _Head) -> _Head:
+    return head & ((1 << _MODE_BITS) - 1)
+
+
+@inlined
+def intervals_in(head: int) -> int:
+    """How many intervals follow a head."""
+    return second_half(head) >> _MODE_BITS
+
+
+@inlined
+def has_one_interval(head: int) -> bool:
+    """Whether a predicate has one interval, which must contain the value."""
+    return second_half(head) == ONE_INTERVAL
+
+
+@inlined
+def following(words: Words, at: int) -> int:
+    """Where the next predicate of a record is."""
+    return at + 1 + 2 * intervals_in(words[UP(at)])
+
+
+@inlined
 def _length(words: Words, at: int, size: int) -> int:
     """How many words a record of `size` predicates has."""
     begin = at
     for _ in range(size):
-        at += 1 + 2 * ((words[at] & _HALF) >> 2)
+        at = following(words, at)
     return at - begin
 
 
@@ -115,7 +151,7 @@ def _put(
             number = chosen[p]
             p += 1
             first, last = predicates.start[number], predicates.start[number + 1]
-            words[place] = I64(predicates.dimension[number]) << 32 | (last - first) << 2 | I64(predicates.mode[number])
+            words[place] = head_of(predicates.dimension[number], last - first, predicates.mode[number])
             place += 1
             for interval in range(first, last):
                 words[place] = max(predicates.lo[interval], KEY_MIN + 1)
@@ -198,8 +234,8 @@ def failing(words: Words, at: int, size: int, single_valued: bool, keys: EventKe
         return failing_keys(words, at, size, keys.key)
     for i in range(size):
         head = words[UP(at)]
-        d, intervals = UP(head >> 32), (head & _HALF) >> 2
-        if not _holds(head & 3, words, at + 1, intervals, keys.places.first[d], keys.places.values[d], batch):
+        d, intervals = UP(dimension_in(head)), intervals_in(head)
+        if not _holds(mode_in(head), words, at + 1, intervals, keys.places.first[d], keys.places.values[d], batch):
             return i
         at += 1 + 2 * intervals
     return size
@@ -210,13 +246,13 @@ def failing_keys(words: Words, at: int, size: int, key: Words) -> int:
     """The same for a single-valued event. With only two arrays it costs a third: each array is passed by value, seven words."""
     for i in range(size):
         head = words[UP(at)]
-        value = key[UP(head >> 32)]
-        if head & _HALF == ONE_INTERVAL:
+        value = key[UP(dimension_in(head))]
+        if has_one_interval(head):
             if not words[UP(at + 1)] <= value <= words[UP(at + 2)]:
                 return i
             at += 3
         else:
-            intervals, mode = (head & _HALF) >> 2, head & 3
+            intervals, mode = intervals_in(head), mode_in(head)
             found = _is_within(words, at + 1, intervals, value, value)
             held = found if mode == _SOME else not found and (value == KEY_MIN) == (mode == _ABSENT)
             if not held:
@@ -247,7 +283,7 @@ def _is_within(words: Words, at: int, intervals: int, lo: int, hi: int) -> bool:
     """Whether a value, or an interval, meets one of the intervals at a place."""
     low, high = 0, intervals
     while low < high:  # find the first interval that ends at or behind lo
-        middle = (low + high) // 2
+        middle = middle_of(low, high)
         if words[UP(at + 2 * middle + 1)] < lo:
             low = middle + 1
         else:

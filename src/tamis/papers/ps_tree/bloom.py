@@ -8,9 +8,9 @@ S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for H
     S3  a1 between -5 -1   a2 > 5                     a2   [-128,1)    [1,5]        (5,127]
                                                            sig {S2}    list {S1}    sig {S3}
 
-Its arrays are those of `lists`, and `signatures`. All predicates are inserted into trees (Alg. 4). An event meets a leaf in
-each of its dimensions. A conjunction in the list of such a leaf is a candidate if the signatures of the other leaves contain it,
-for each of its other predicates (Alg. 5). Candidates are verified without the access predicate.
+Its arrays are those of `lists`, and `signatures`. All predicates are inserted into trees (Alg. 4). An event meets a leaf in each
+of its dimensions. A conjunction in the list of such a leaf is a candidate if, for each of its other predicates, the signature of
+a leaf contains it (Alg. 5). Candidates are verified without the access predicate.
 
 Invariants, besides those of `lists`: a conjunction is in the signatures of all leaves that its SIGNED predicates cover.
 

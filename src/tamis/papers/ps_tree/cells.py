@@ -19,10 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.kernels.bits import WORD, halves, has_bit, set_bit
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U64, UP, Bools, I32s, I64s, U64s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.numbers import I64, U64, Bools, I32s, I64s, U64s
+from tamis.kernels.ranges import span_indices
 from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, mixed_of, pair_place, vacate, value_of
 from tamis.papers.parts.records import RecordArrays
 from tamis.papers.parts.slabs import SlabArrays, Slabs, take_out
@@ -30,6 +31,7 @@ from tamis.papers.ps_tree.forest import Log
 from tamis.papers.ps_tree.forest_index import drop_dead
 
 _AT_ONCE = 1 << 16
+_FILTER_AT = 24
 _BITS_PER_PLACE = 4
 ENTRY = 3
 """Numbers in an entry of a list."""
@@ -90,7 +92,7 @@ class Cells:
     def _found(self, keys: I32s) -> I64s:
         """The cells of some keys; missing cells are made."""
         self._table.reserve(len(keys))
-        words = len(self._table.view().value) * _BITS_PER_PLACE // 64
+        words = len(self._table.view().value) * _BITS_PER_PLACE // WORD
         if words > len(self._filter):
             self._filter = np.zeros(words, np.uint64)
             _fill_filter(self._table.view(), self._filter)
@@ -121,7 +123,7 @@ class Cells:
                 keys = np.where(keys == old, np.int32(new), keys)
                 lists = self._lists.view()
                 counts = lists.size[cells].astype(np.int64)
-                copied = lists.data[run_indices(lists.begin[cells], counts)].reshape(-1, ENTRY)
+                copied = lists.data[span_indices(lists.begin[cells], counts)].reshape(-1, ENTRY)
                 self.enter(np.repeat(keys, counts // ENTRY, axis=0), copied)
                 sizes = self._of_leaf.view().size
 
@@ -181,20 +183,24 @@ def pair_key(n: int, a: int, b: int, c: int) -> tuple[int, int]:
         return I64(0), I64(a)
     if n == 2:
         return I64(a), I64(b)
-    return (I64(a) << 32) | I64(b), I64(c)
+    return halves(I64(a), I64(b)), I64(c)
 
 
 @inlined
 def may_have(bits: Bits, hashed: np.uint64) -> bool:
     """Whether there may be a cell whose key has this hash."""
-    bit = (hashed >> U64(24)) & U64(64 * len(bits) - 1)
-    return (bits[UP(bit >> U64(6))] >> (bit & U64(63))) & U64(1) != U64(0)
+    return has_bit(bits, _filter_bit(hashed, bits))
 
 
 @inlined
 def _set_bit(bits: Bits, first: int, second: int) -> None:
-    bit = (mixed_of(first, second) >> U64(24)) & U64(64 * len(bits) - 1)
-    bits[UP(bit >> U64(6))] |= U64(1) << (bit & U64(63))
+    set_bit(bits, _filter_bit(mixed_of(first, second), bits))
+
+
+@inlined
+def _filter_bit(hashed: np.uint64, bits: Bits) -> np.uint64:
+    """The bit of a hash. The number of bits is a power of two."""
+    return (hashed >> U64(_FILTER_AT)) & U64(WORD * len(bits) - 1)
 
 
 @lean_kernel

@@ -24,6 +24,9 @@ from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I32s
 
 INT64_ELEMENTS = 17
+_KEY_BITS, _BITS = 64, 4
+_DIGIT, _FIRST_DIGIT = (1 << _BITS) - 1, (1 << (_BITS - 1)) - 1
+"""The bits of an element, and of the first one beside the sign."""
 
 
 class Kind(Enum):
@@ -80,8 +83,8 @@ def elements_of(value: Any, kind: Kind) -> I32s:
     if kind is Kind.STRING:
         return np.array([0, *map(ord, value)], np.int32)
     number = code_of(value, kind)
-    rest = [number >> shift & 15 for shift in range(kind.bits - 8, -4, -4)]
-    return np.array([number >= 0, number >> (kind.bits - 4) & 7, *rest], np.int32)
+    rest = [number >> shift & _DIGIT for shift in range(kind.bits - 2 * _BITS, -_BITS, -_BITS)]
+    return np.array([number >= 0, number >> (kind.bits - _BITS) & _FIRST_DIGIT, *rest], np.int32)
 
 
 def code_of(value: Any, kind: Kind) -> int:
@@ -93,6 +96,6 @@ def code_of(value: Any, kind: Kind) -> int:
 def write_elements(key: int, elements: I32s) -> None:
     """The elements of an int64."""
     elements[0] = 1 if key >= 0 else 0
-    elements[1] = (key >> 60) & 7
+    elements[1] = (key >> (_KEY_BITS - _BITS)) & _FIRST_DIGIT
     for i in range(2, INT64_ELEMENTS):
-        elements[i] = (key >> (64 - 4 * i)) & 15
+        elements[i] = (key >> (_KEY_BITS - _BITS * i)) & _DIGIT

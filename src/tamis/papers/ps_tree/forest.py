@@ -22,6 +22,7 @@ import numpy as np
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.predicates import Predicates
+from tamis.kernels.bits import flag_in, number_in, with_flag
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, I32s, I64s
@@ -183,7 +184,7 @@ class Forest:
                 assert count_between(history.view(), dimension, lo, end - 1) == leaves.events[leaf]
                 if lo != KEY_MIN:
                     cut = self._cuts.get(dimension, lo)
-                    node, side = cut >> 1, cut & 1
+                    node, side = _node_and_side(cut)
                     inner = self._trees.nodes
                     assert leaf == (inner.e[node] if side == BEFORE else inner.g[node])
                     seen += 1
@@ -241,12 +242,13 @@ def _cut(
                 lowest = lo if side == BEFORE else hi + 1
                 at = pair_place(cuts, d, lowest)
                 if cuts.value[at] != FREE:
-                    users = trees.nodes.before if cuts.value[at] & 1 == BEFORE else trees.nodes.after
-                    users[cuts.value[at] >> 1] += 1
+                    node, side = _node_and_side(cuts.value[at])
+                    users = trees.nodes.before if side == BEFORE else trees.nodes.after
+                    users[node] += 1
                     continue
                 write_elements(lo if side == BEFORE else hi, elements)
                 node, new = nodes.partition(trees, roots[d], elements, INT64_ELEMENTS, side, lowest)
-                enter(cuts, at, d, lowest, 2 * node + side)
+                enter(cuts, at, d, lowest, with_flag(node, side))
                 log.first[filled], log.second[filled] = trees.leaves.next[new], new
                 filled += 1
         done += 1
@@ -265,7 +267,7 @@ def _release(forest: ForestArrays, predicates: Predicates, chosen: I64s, element
                     continue
                 lowest = predicates.lo[i] if end == 0 else predicates.hi[i] + 1
                 at = pair_place(cuts, d, lowest)
-                node, side = cuts.value[at] >> 1, cuts.value[at] & 1
+                node, side = _node_and_side(cuts.value[at])
                 kept = trees.nodes.e[node] if side == BEFORE else trees.nodes.g[node]
                 gone = nodes.let_go(trees, node, side)
                 if gone == NONE:
@@ -336,8 +338,14 @@ def _first_leaf(forest: ForestArrays, dimension: int, lo: int) -> int:
     inner = forest.trees.nodes
     if lo <= KEY_MIN + 1:
         return int(inner.g[forest.roots[dimension]])
-    cut = value_of(forest.cuts, dimension, lo)
-    return int(inner.e[cut >> 1] if cut & 1 == BEFORE else inner.g[cut >> 1])
+    node, side = _node_and_side(value_of(forest.cuts, dimension, lo))
+    return int(inner.e[node] if side == BEFORE else inner.g[node])
+
+
+@inlined
+def _node_and_side(cut: int) -> tuple[int, int]:
+    """The node of a cut, and BEFORE or AFTER."""
+    return number_in(cut), flag_in(cut)
 
 
 @lean_kernel

@@ -44,7 +44,7 @@ from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import Bools, I32s, I64s, U8s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.papers.interface import Counters, Matches
 from tamis.papers.options import Options, option
 from tamis.papers.parts.past_events import by_selectivity
@@ -172,7 +172,7 @@ class PSTHash(ForestIndex):
 
     def _access_of(self, table: Conjunctions, inside: I32s) -> I64s:
         """The N access predicates of each conjunction, in the order of their dimensions."""
-        chosen = run_indices(table.start[inside], table.start[inside + 1] - table.start[inside])
+        chosen = span_indices(table.start[inside], table.start[inside + 1] - table.start[inside])
         return chosen[self._role.view()[chosen] == 1]
 
     # -- deleting
@@ -265,7 +265,7 @@ def _merge(events: int, left: Matches, right: Matches, both: Matches) -> None:
 def _others(role: U8s, order: I64s, start: I64s, rows: npt.NDArray[np.intp]) -> tuple[I64s, I32s]:
     """The predicates in the records of some conjunctions, and how many each record has."""
     counts = start[rows + 1] - start[rows]
-    chosen = order[run_indices(start[rows], counts)]
+    chosen = order[span_indices(start[rows], counts)]
     kept = role[chosen] == 0
     before = np.append(0, np.cumsum(kept))
     ends = np.cumsum(counts)

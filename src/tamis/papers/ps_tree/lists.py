@@ -19,7 +19,7 @@ the lists of exactly the leaves that its access predicate covers. There is a cut
 Departures from the paper: the paper has no index of this kind; it is PSTBloom without signatures. `observe` counts events, not
 matching, and newly cut leaves count past events again instead of copying a counter. An access predicate that covers more than
 `most_leaves` leaves is not inserted into its tree. If a batch is larger than the index, the index is built again with both: all
-cuts first, then the lists. Without past events, the narrower of two ranges comes first; the width of a range of numbers is the
+cuts first, then the lists. Without past events, the narrower of two ranges comes first. The width of a range of numbers is the
 number of doubles in it, not the distance of its ends. While cuts are few, or have not changed recently, the leaves of values are
 found in a sorted copy of the leaves (`forest`), not by MatchPair.
 """
@@ -39,11 +39,11 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I32s, I64s, U8s
-from tamis.kernels.ranges import run_indices
+from tamis.kernels.ranges import span_indices
 from tamis.papers.interface import Matches
 from tamis.papers.options import Options, option
 from tamis.papers.parts.past_events import by_selectivity
-from tamis.papers.parts.records import RecordArrays, Records
+from tamis.papers.parts.records import RecordArrays, Records, dimension_in, mode_in
 from tamis.papers.parts.slabs import SlabArrays, Slabs
 from tamis.papers.ps_tree.forest import Forest, Log
 from tamis.papers.ps_tree.forest_index import PAPER, ForestIndex, drop_dead
@@ -188,7 +188,7 @@ class PSTreeLists(ForestIndex):
     def _predicates_of(self, table: Conjunctions, conjunctions: I32s) -> tuple[I64s, npt.NDArray[np.intp]]:
         """The predicates of conjunctions, and for each predicate the place of its conjunction in `conjunctions`."""
         counts = table.start[conjunctions + 1] - table.start[conjunctions]
-        return run_indices(table.start[conjunctions], counts), np.repeat(np.arange(len(conjunctions)), counts)
+        return span_indices(table.start[conjunctions], counts), np.repeat(np.arange(len(conjunctions)), counts)
 
     # -- deleting
 
@@ -306,5 +306,5 @@ def _second_dimensions(records: RecordArrays, conjunctions: I32s) -> I32s:
         if len(records.words)
         else np.zeros(len(conjunctions), np.int64)
     )
-    known = (records.size[conjunctions] > 0) & (heads & 3 != _ABSENT)
-    return np.where(known, heads >> 32, NONE).astype(np.int32)
+    known = (records.size[conjunctions] > 0) & (mode_in(heads) != _ABSENT)
+    return np.where(known, dimension_in(heads), NONE).astype(np.int32)

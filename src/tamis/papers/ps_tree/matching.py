@@ -12,7 +12,7 @@ from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, I32s
 from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import Output, note_event
-from tamis.papers.parts.records import RecordArrays, fetch
+from tamis.papers.parts.records import RecordArrays, dimension_in, fetch, following
 from tamis.papers.parts.slabs import SlabArrays
 from tamis.papers.ps_tree.forest import ForestArrays
 from tamis.papers.ps_tree.nodes import NONE
@@ -32,7 +32,6 @@ EVERYWHERE = 1
 """The list of conjunctions that every event evaluates. The list of leaf l is 2 * l."""
 FIRST_WIDE = 3
 """The list of wide predicates of dimension 0. That of dimension d is FIRST_WIDE + 2 * d."""
-_HALF = 0xFFFFFFFF
 
 
 class SignedLists(NamedTuple):
@@ -178,8 +177,8 @@ def _in_all_signatures(count: int, records: RecordArrays, lists: SignedLists, le
         c, place = block.conjunction[UP(j)], block.place[UP(j)]
         mixed, passed = hash_of(c), True
         for _ in range(1, lists.signed[UP(c)]):
-            place += 1 + 2 * ((words[UP(place)] & _HALF) >> 2)
-            if not _is_signed(lists.signatures, leaf_of[UP(words[UP(place)] >> 32)], mixed):
+            place = following(words, place)
+            if not _is_signed(lists.signatures, leaf_of[UP(dimension_in(words[UP(place)]))], mixed):
                 passed = False
                 break
         if passed:

@@ -19,8 +19,8 @@ space. Byte, with -5..-1 and 1..5 inserted:
 The root has the first leaf in g, the last leaf in l, the last assigned space id in `before`, and its dimension in `element`.
 `lo` is the lowest key of a leaf, if values are keys. Unused numbers are in a chain, linked by `sibling` or `next`.
 
-Invariants: if a node is a value, its l, e and g are leaves, with a cut before the value (l is not e), after it (e is not g) or
-both. Otherwise they are NONE. Every node but the root is a value or has children. For neighbouring values u < v, u.g is v.l.
+Invariants: if a node is a value, its l, e and g are leaves. There is a cut before the value (l is not e), after it (e is not g)
+or both. Otherwise they are NONE. Every node but the root is a value or has children. For neighbouring values u < v, u.g is v.l.
 
 Departures from the paper: children are a chain, not an array of all possible elements, so strings have nodes too, and a node
 has 32 bytes. GetRNode and GetLNode then need no path. Line 8 of Alg. 3 passes the current node; it must be the right one, as in

@@ -15,14 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.kernels.bits import WORD, has_bit, set_bit
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP, I32s, I64s, U64s
 from tamis.papers.ps_tree.forest import Log
 from tamis.papers.ps_tree.nodes import NONE
-
-_WORD = 64
 
 
 class SignatureArrays(NamedTuple):
@@ -65,10 +64,10 @@ class Signatures:
         self.clear()
         self.reserve(len(ids))
         used = ids > 0
-        needed = np.maximum(ids[used] * self._bits_per_id, _WORD)
+        needed = np.maximum(ids[used] * self._bits_per_id, WORD)
         bits = np.left_shift(1, np.ceil(np.log2(needed)).astype(np.int64))
         self._bits.view()[used] = bits
-        words = np.append(0, np.cumsum(bits // _WORD))
+        words = np.append(0, np.cumsum(bits // WORD))
         self._begin.view()[used] = words[:-1]
         self._words = GrowingArray(np.uint64, room=max(int(words[-1]), 1))
         self._words.grow(int(words[-1]), fill=0)
@@ -77,7 +76,7 @@ class Signatures:
         """Enter a conjunction in the signature of each leaf; a leaf without a signature gets the smallest one."""
         bare = np.unique(leaves[self._begin.view()[leaves] == NONE])
         self._begin.view()[bare] = len(self._words) + np.arange(len(bare))
-        self._bits.view()[bare] = _WORD
+        self._bits.view()[bare] = WORD
         self._words.grow(len(bare), fill=0)
         _enter(self.view(), leaves, conjunctions)
 
@@ -90,7 +89,7 @@ class Signatures:
             bits[new], begin[new] = bits[old], NONE
             if begin[old] != NONE:
                 begin[new] = len(self._words)
-                count = int(bits[old]) // _WORD
+                count = int(bits[old]) // WORD
                 copied = self._words.grow(count)
                 copied[:] = self._words.view()[begin[old] : begin[old] + count]
 
@@ -101,7 +100,7 @@ class Signatures:
             if begin[gone] == NONE:
                 begin[kept] = NONE
             elif begin[kept] != NONE and bits[gone] == bits[kept]:
-                count = int(bits[kept]) // _WORD
+                count = int(bits[kept]) // WORD
                 words[begin[kept] : begin[kept] + count] &= words[begin[gone] : begin[gone] + count]
             begin[gone] = NONE
 
@@ -117,13 +116,19 @@ def hash_of(conjunction: int) -> np.uint64:
 
 
 @inlined
+def _step(mixed: np.uint64) -> np.uint64:
+    """The distance between the bits of a conjunction. It is odd, so these bits differ."""
+    return (mixed >> U64(32)) | U64(1)
+
+
+@inlined
 def is_in(signatures: SignatureArrays, leaf: int, mixed: np.uint64) -> bool:
     """Whether a conjunction of this hash may be in the signature of a leaf that has one."""
     begin, words = signatures.begin[UP(leaf)], signatures.words
-    step, mask = (mixed >> U64(32)) | U64(1), U64(signatures.bits[UP(leaf)] - 1)
+    step, mask = _step(mixed), U64(signatures.bits[UP(leaf)] - 1)
     for _ in range(signatures.hashes):
         bit = mixed & mask
-        if (words[UP(begin + I64(bit >> U64(6)))] >> (bit & U64(63))) & U64(1) == U64(0):
+        if not has_bit(words, U64(WORD * begin) + bit):
             return False
         mixed += step
     return True
@@ -135,10 +140,10 @@ def _enter(signatures: SignatureArrays, leaves: I64s, conjunctions: I32s) -> Non
     for i in range(len(leaves)):
         leaf = leaves[i]
         mixed = hash_of(conjunctions[i])
-        step, mask = (mixed >> U64(32)) | U64(1), U64(bits[leaf] - 1)
+        step, mask = _step(mixed), U64(bits[leaf] - 1)
         for _ in range(signatures.hashes):
             bit = mixed & mask
-            words[UP(begin[leaf] + I64(bit >> U64(6)))] |= U64(1) << (bit & U64(63))
+            set_bit(words, U64(WORD * begin[leaf]) + bit)
             mixed += step
 
 

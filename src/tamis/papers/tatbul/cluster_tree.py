@@ -6,11 +6,11 @@
     right     2         4         0    1    2
     leaf      0: {...}  1: {...}  2: {...}           numbers of the intervals that a value in this leaf may lie in
 
-A key is one of the endpoints. Intervals that begin below the key go left, intervals that do not end below it go right, and
-intervals that span it go both ways. *Score* = |nL - nR| + (nL + nR - n), the smallest wins: the tree should be balanced, and few
-intervals should be in both halves. Keys are tried by binary search over the endpoints: the ceil(n / 2)-th, then the half on the
-side with more intervals, until no endpoint is left. A cluster is not split if it has one interval, or if every endpoint leaves
-the whole cluster in one half. The latter is true if all its intervals have a point in common.
+A key is one of the endpoints. Intervals that begin below the key go left. Intervals that do not end below it go right. Intervals
+that span it go both ways. The key with the smallest *score* = |nL - nR| + (nL + nR - n) wins: the tree should be balanced, and
+few intervals should be in both halves. A binary search over the endpoints tries keys: first the ceil(n / 2)-th, then the half on
+the side with more intervals, until no endpoint is left. A cluster is not split if it has one interval, or if every endpoint
+leaves the whole cluster in one half. The latter is true if all its intervals have a point in common.
 
 Readings: if both sides have equally many, the search goes on to the left. Of keys with equal scores the first stays. A key that
 does not split is never chosen. If the search finds no key that splits, all endpoints are tried.

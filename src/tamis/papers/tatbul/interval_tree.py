@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.kernels.bits import with_flag
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I32s, I64s
-from tamis.papers.parts.parting import Waiting, part_at, room_for, wait
+from tamis.papers.parts.parting import Waiting, hang, part_at, room_for, wait
 from tamis.papers.tatbul.matching import PAPER, Found, ProfileIndex
 from tamis.papers.tatbul.profiles import Intervals, Profiles
 from tamis.papers.tatbul.vectors import Array
@@ -167,20 +168,18 @@ def _build(start: I64s, lists: _Lists, nodes: _Nodes, waiting: Waiting) -> int:
             begin, end, parent = waiting.begin[depth], waiting.end[depth], waiting.parent[depth]
             if parent < 0:
                 nodes.root[a] = made
-            elif parent & 1:
-                nodes.right[parent >> 1] = made
             else:
-                nodes.left[parent >> 1] = made
+                hang(nodes.left, nodes.right, parent, made)
             key = _middle_endpoint(lists, begin, end)
             part_at(key, lists.by_hi, begin, end, lo, hi, waiting.spare)
             first, last = part_at(key, lists.by_lo, begin, end, lo, hi, waiting.spare)
             nodes.key[made], nodes.begin[made], nodes.end[made] = key, first, last
             nodes.left[made], nodes.right[made] = _NOBODY, _NOBODY
             if last < end:
-                wait(waiting, depth, last, end, 2 * made + 1)
+                wait(waiting, depth, last, end, with_flag(made, 1))
                 depth += 1
             if begin < first:
-                wait(waiting, depth, begin, first, 2 * made)
+                wait(waiting, depth, begin, first, with_flag(made, 0))
                 depth += 1
             made += 1
     return made

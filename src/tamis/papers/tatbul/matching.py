@@ -11,7 +11,7 @@ In an attribute's vector, all profiles that say nothing about the attribute are 
 ``rest = rest & (vector | ~constrained)``, 64 profiles at a time. Profiles about an attribute that the event lacks drop out at the
 end, one by one.
 
-Readings: a comparison of a value with a key, or with an interval, is one evaluation, as in the paper's figures; evaluating a
+Readings: a comparison of a value with a key, or with an interval, is one evaluation, as in the paper's figures. Evaluating a
 predicate is one, too. Where a node has an interval, comparing the value with both of its ends is one comparison. Finding that no
 attribute is missing takes none.
 
@@ -32,6 +32,7 @@ from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.evaluation import EventPlaces, event_places, load_event, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.bits import WORD, set_bit
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import U64, I32s, I64s, U64s
 from tamis.papers.interface import Counters, Matches
@@ -260,7 +261,7 @@ def _load(index: _IndexArrays, what: I64s, first: int, last: int, satisfied: U64
     """Set the bits of the profiles that trees found."""
     for i in range(first, last):
         if index.finds_profiles:
-            satisfied[what[i] >> 6] |= U64(1) << U64(what[i] & 63)
+            set_bit(satisfied, what[i])
         else:
             unite(index.vectors, what[i], satisfied)
 
@@ -281,7 +282,7 @@ def _verify(
     """
     matched, candidates, evaluated = 0, 0, 0
     for w in range(len(rest)):
-        bits, profile = rest[w], 64 * w
+        bits, profile = rest[w], WORD * w
         while bits != U64(0):
             if bits & U64(255) == U64(0):
                 bits >>= U64(8)

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.kernels.bits import WORD, bit_of, set_bit, word_of, words_for
 from tamis.kernels.kernel import lean_kernel
-from tamis.kernels.numbers import U64, I32s, I64s, U64s
+from tamis.kernels.numbers import UP, I32s, I64s, U64s
 
 Array = npt.NDArray[Any]
 
-_WORD = 64
 _PROFILES_PER_WORD = 2
 """Profiles of a list that take as much memory as a word of bits."""
 
@@ -51,14 +51,9 @@ class Vectors(NamedTuple):
         return self.counts.nbytes + self.begin.nbytes + self.profiles.nbytes + self.words.nbytes
 
 
-def width_of(profiles: int) -> int:
-    """Words of a vector of bits for so many profiles."""
-    return (profiles + _WORD - 1) // _WORD
-
-
 def room_for(profiles: int, counts: Array) -> Vectors:
     """Empty vectors that will have these counts of profiles; `profiles` is how many profiles there are."""
-    width = width_of(profiles)
+    width = words_for(profiles)
     as_bits = counts > _PROFILES_PER_WORD * width
     listed = np.where(as_bits, 0, counts)
     begin = np.append(0, np.cumsum(listed))
@@ -101,7 +96,7 @@ def enter(made: Vectors, first: int, start: I64s, data: I32s) -> None:
             if begin >= 0:
                 made.profiles[begin + k - start[i]] = data[k]
             else:
-                made.words[~begin + (data[k] >> 6)] |= U64(1) << U64(data[k] & 63)
+                set_bit(made.words, WORD * ~begin + data[k])
 
 
 @lean_kernel
@@ -110,8 +105,7 @@ def unite(made: Vectors, number: int, bits: U64s) -> None:
     begin = made.begin[number]
     if begin >= 0:
         for k in range(begin, begin + made.counts[number]):
-            profile = made.profiles[k]
-            bits[profile >> 6] |= U64(1) << U64(profile & 63)
+            set_bit(bits, made.profiles[k])
     else:
         for w in range(made.width):
             bits[w] |= made.words[~begin + w]
@@ -123,7 +117,7 @@ def keep(constrained: Vectors, number: int, satisfied: U64s, rest: U64s) -> None
     begin = constrained.begin[number]
     if begin >= 0:
         for k in range(begin, begin + constrained.counts[number]):
-            w, bit = constrained.profiles[k] >> 6, U64(1) << U64(constrained.profiles[k] & 63)
+            w, bit = UP(word_of(constrained.profiles[k])), bit_of(constrained.profiles[k])
             rest[w] &= satisfied[w] | ~bit
     else:
         for w in range(constrained.width):

@@ -153,8 +153,8 @@ class Courier:
 
 
 def wait_after(tries: int, settings: WebhookSettings, retry_after: float | None = None) -> float:
-    """Seconds until the next try: twice as long after each, of which a random half is left out, so that receivers that fail
-    together are not tried together. A receiver may ask for more, up to the longest wait."""
+    """Seconds until the next try: twice as long after each. A random half is left out, so that receivers that fail together are
+    not tried together. A receiver may ask for more, up to the longest wait."""
     longest = min(settings.longest_wait, settings.first_wait * 2.0 ** min(tries - 1, 60))
     wait = longest * random.uniform(0.5, 1.0)
     return wait if retry_after is None else max(wait, min(retry_after, settings.longest_wait))
