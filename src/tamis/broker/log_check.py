@@ -56,13 +56,16 @@ def _lost_commits(content: U8s) -> int:
     before = words[:, : _FRAME // 4].byteswap().astype(np.int64)
     if content[3] & 1:
         words = words.byteswap()
-    sums = np.zeros(2, np.int64)
     first = content[: _HEAD - 8].view(">u4" if content[3] & 1 else "<u4").astype(np.uint32)
-    is_good = sound_frames(first.reshape(1, 6), 0, head[None, 6:], sums) == 1
+    sound, *sums = sound_frames(first.reshape(1, 6), 0, head[6:7], head[7:8], 0, 0)
+    is_good = sound == 1
     salts = head[4:6] if is_good or not count else _usual(before[:, 2:4])
     is_new = (before[:, 2:4] == salts).all(axis=1)
     """Older frames, which a commit has not overwritten yet, have other numbers."""
-    good = sound_frames(words[: int(np.argmin(np.append(is_new, False)))], 2, before[:, 4:], sums) if is_good else 0
+    good = 0
+    if is_good:
+        new = words[: int(np.argmin(np.append(is_new, False)))]
+        good, *_ = sound_frames(new, 2, before[:, 4], before[:, 5], *sums)
     return int(np.count_nonzero(before[good:, 1][is_new[good:]]))
 
 
@@ -74,18 +77,20 @@ def _usual(pairs: I64s) -> I64s:
 
 
 @lean_kernel
-def sound_frames(words: U32s, left_out: int, expected: I64s, sums: I64s) -> int:
-    """How many frames have the right checksum. It covers two words, leaves some out, and covers all others.
+def sound_frames(
+    words: U32s, left_out: int, firsts: I64s, seconds: I64s, first: int, second: int
+) -> tuple[int, int, int]:
+    """How many frames have the right checksum, and the checksum of the last of these, which goes on from the given one.
 
-    `sums` has the checksum so far, and then that of the last of these frames.
+    It covers two words, leaves some out, and covers all others.
     """
     for frame in range(len(words)):
-        first, second = sums[0], sums[1]
+        one, two = first, second
         for place in range(0, words.shape[1], 2):
             if place < 2 or place >= 2 + 2 * left_out:
-                first = (first + np.int64(words[frame, place]) + second) & _WORD
-                second = (second + np.int64(words[frame, place + 1]) + first) & _WORD
-        if first != expected[frame, 0] or second != expected[frame, 1]:
-            return frame
-        sums[0], sums[1] = first, second
-    return len(words)
+                one = (one + np.int64(words[frame, place]) + two) & _WORD
+                two = (two + np.int64(words[frame, place + 1]) + one) & _WORD
+        if one != firsts[frame] or two != seconds[frame]:
+            return frame, first, second
+        first, second = one, two
+    return len(words), first, second
