@@ -149,7 +149,7 @@ def as_table(events: list[dict[str, Any]]) -> pa.Table | None:
     names = sorted({name for event in events for name in event})
     try:
         table = pa.table({name: pa.array([event.get(name) for event in events]) for name in names})
-    except (pa.ArrowException, OverflowError, TypeError):
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return None
     # Arrow makes doubles of integers beside doubles, which may be other numbers.
     return table if [flatten(each) for each in table.to_pylist()] == [flatten(each) for each in events] else None
