@@ -81,8 +81,12 @@ def _left_out(config: pytest.Config, item: pytest.Item) -> bool:
         return True
     if item.get_closest_marker("compiled") and UNCOMPILED:
         return True
-    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    return UNCOMPILED and isinstance(parameters.get("seed"), int) and parameters["seed"] > 0
+    seed = _parameters(item).get("seed")
+    return UNCOMPILED and isinstance(seed, int) and seed > 0
+
+
+def _parameters(item: pytest.Item) -> dict[str, object]:
+    return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
 
 
 def _turn(item: pytest.Item) -> int:
@@ -102,7 +106,7 @@ _FAMILIES = {
 
 def _family(item: pytest.Item) -> str | None:
     """Whose kernels a test of an index needs, or of the page about one; None for other tests."""
-    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    parameters = _parameters(item)
     page = getattr(parameters.get("page"), "path", None)
     if page is not None and page.parent.name == "indexes":
         index = page.stem

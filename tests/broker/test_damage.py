@@ -13,6 +13,7 @@ import pytest
 import tamis
 from tamis.broker import checking
 from tamis.errors import BrokerError
+from tests.broker import faults as fault
 from tests.broker.model import Model
 from tests.broker.script import JOINED, PROBES, QUIET, SCRIPT, Opening, Step, at_time, expected, shown
 
@@ -219,3 +220,22 @@ def test_what_was_left_alone_is_not_checked(tmp_path: Path, monkeypatch: pytest.
         broker.backup(tmp_path / "backup")
     tamis.open(tmp_path / "backup").close()
     assert len(checks) == 3
+
+
+@pytest.mark.skipif(not fault.available(), reason=fault.REASON)
+def test_commits_that_failed_are_no_damage(tmp_path: Path) -> None:
+    """What they wrote stays in the log, behind shorter commits."""
+    with fault.Faults(skips_sync=True) as faults:
+        broker = tamis.open(tmp_path / "broker")
+        broker.publish({"price": 1})
+        faults.fail("sync", fault.IOERR_FSYNC, at=1, is_lasting=True, suffixes=("-wal",))
+        for count in (900, 600, 300):
+            with pytest.raises(BrokerError):
+                broker.publish_many([{"text": "x" * 400}] * count)
+        faults.mend()
+        broker.publish({"price": 2})
+        shutil.copytree(tmp_path / "broker", tmp_path / "killed")
+        broker.close()
+    assert "failed" in (tmp_path / "killed" / "lock").read_text()
+    with tamis.open(tmp_path / "killed") as again:
+        assert [event for _, event in again.replay("TRUE")] == [{"price": 1}, {"price": 2}]

@@ -304,9 +304,10 @@ def test_loading_compiles_no_kernel_again(path: Path) -> None:
     matcher, _, cases = filled(7, 1100)
     events = [cases.event() for _ in range(3)]
     matcher.match_batch(events)
-    before = set(match_rows.signatures)
+    kernel: Any = match_rows
+    before = set(kernel.signatures)
     reloaded(matcher, path).match_batch(events)
-    assert set(match_rows.signatures) == before
+    assert set(kernel.signatures) == before
 
 
 def test_saving_while_others_match_and_change(path: Path) -> None:

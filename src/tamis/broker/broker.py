@@ -196,7 +196,9 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
             row = self._subscribing.subscriber(subscriber)
             self._check_told(row, number)
             if number > row.cursor:
-                self._cursor_tables().move_cursor(row.number, number)
+                tables = self._cursor_tables()
+                with tables.transaction():
+                    tables.move_cursor(row.number, number)
 
     def acknowledge_many(self, sequences: Mapping[str, int]) -> None:
         """Move the cursors of subscribers in one step: all of them, or none if one is wrong. See `acknowledge`.

@@ -3,6 +3,7 @@
 `Folder` notes in the file `lock` in which state the last writer left the tables:
 
     running <machine's start> <file> <synchronous>    a process has the folder open, or was killed
+    running <machine's start> <file> failed           the same, and a commit has failed
     closed <size> <time of the last write>
 
 A killed process damages nothing, since the system still has all that it wrote. The tables are checked if the machine has
@@ -30,6 +31,7 @@ _GAPLESS = (
     ("meetings", "number", "coalesce((SELECT value FROM settings WHERE name = 'last_deleted_meeting'), 0)"),
 )
 """Tables, their numbers, and the number after which none may be missing."""
+_FAILED = "failed"
 _START = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -64,8 +66,12 @@ def ensure_sound_log(folder: Folder) -> None:
     BrokerError
     """
     kind, start, _, synchronous = [*folder.mark.split(), "", "", "", ""][:4]
+    if not folder.is_writer:
+        return
     # Without a sync at every commit, a power cut may leave later commits and not the one before them.
-    if folder.is_writer and not (kind == "running" and synchronous != "full" and start != _start()):
+    is_cut_off = kind == "running" and synchronous != "full" and start != _start()
+    # A part of a commit that failed may stay behind the commits that came after it.
+    if not is_cut_off and synchronous != _FAILED:
         check_log(folder / TABLES)
 
 
@@ -81,6 +87,7 @@ def ensure_sound(tables: Tables, folder: Folder, synchronous: Synchronous) -> No
         check(tables)
     if folder.is_writer:
         folder.note(f"{running_mark(path)} {synchronous}")
+        tables.after_failure = lambda: folder.note(f"{running_mark(path)} {_FAILED}")
 
 
 def _check_rows(tables: Tables, sql: str) -> None:

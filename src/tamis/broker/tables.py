@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -129,6 +129,8 @@ class Tables:
         log_pages: int = USUAL_BROKER_LIMITS.log_pages,
     ) -> None:
         self.path = path
+        self.after_failure: Callable[[], None] = lambda: None
+        """Is called when a commit has failed."""
         with sqlite_errors(path):
             if path == MEMORY:
                 self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -162,11 +164,18 @@ class Tables:
             try:  # An interrupt may come as soon as the transaction has begun.
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield
-                self._connection.execute("COMMIT")
+                self._commit()
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+    def _commit(self) -> None:
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error:
+            self.after_failure()
+            raise
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -244,7 +253,7 @@ class Tables:
         self.many(f"{_subscriber_change(column, value)} WHERE number = ?2", rows)
 
     def move_cursor(self, subscriber: int, note: int) -> None:
-        """Move a cursor forward, in a transaction of its own."""
+        """Move a cursor forward."""
         sql = f"{_subscriber_change('cursor', '?1')} WHERE number = ?2 AND cursor < ?1 AND removed = 0"
         self.rows(sql, (note, subscriber))
 
