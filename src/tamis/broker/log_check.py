@@ -84,13 +84,14 @@ def sound_frames(
 
     It covers two words, leaves some out, and covers all others.
     """
+    good_one, good_two = np.int64(first), np.int64(second)
     for frame in range(len(words)):
-        one, two = first, second
+        one, two = good_one, good_two
         for place in range(0, words.shape[1], 2):
             if place < 2 or place >= 2 + 2 * left_out:
                 one = (one + np.int64(words[frame, place]) + two) & _WORD
                 two = (two + np.int64(words[frame, place + 1]) + one) & _WORD
         if one != firsts[frame] or two != seconds[frame]:
-            return frame, first, second
-        first, second = one, two
-    return len(words), first, second
+            return frame, int(good_one), int(good_two)
+        good_one, good_two = one, two
+    return len(words), int(good_one), int(good_two)
