@@ -40,6 +40,7 @@ from tamis.engine.segment import Segment
 from tamis.engine.version import Version
 from tamis.engine.watch import SEEN_ENTRIES, SEEN_EVENTS
 from tamis.kernels.atomic import count_up
+from tamis.kernels.bits import BYTE, has_bit_in_bytes
 from tamis.kernels.by_address import address_of_kernel, call_kernel
 from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
@@ -351,8 +352,8 @@ def _count_marked(slots: Slots, marks: U8s) -> int:
     count = 0
     for i in range(len(slots)):
         slot = I64(slots[UP(i)])
-        if slot >> 3 < len(marks):
-            count += (I64(marks[UP(slot >> 3)]) >> (slot & 7)) & 1
+        if slot < BYTE * len(marks) and has_bit_in_bytes(marks, slot):
+            count += 1
     return count
 
 

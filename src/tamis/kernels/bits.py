@@ -22,8 +22,8 @@ _Word = TypeVar("_Word", int, I64s)
 _HALF_BITS = 32
 _HALF = (1 << _HALF_BITS) - 1
 _WORD_BITS, _BYTE_BITS = 6, 3
-WORD = 1 << _WORD_BITS
-"""Numbers of a set in one word."""
+WORD, BYTE = 1 << _WORD_BITS, 1 << _BYTE_BITS
+"""Numbers of a set in one word and in one byte."""
 _EACH_BYTE, _HIGH_BITS = 0x0101010101010101, 0x8080808080808080
 
 
@@ -99,7 +99,7 @@ def clear_bit(words: U64s, number: int | np.uint64) -> None:
 @inlined
 def has_bit_in_bytes(packed: U8s, number: int) -> bool:
     """Whether a number is in a set of bytes."""
-    place = U64(number) & U64((1 << _BYTE_BITS) - 1)
+    place = U64(number) & U64(BYTE - 1)
     return (packed[UP(U64(number) >> U64(_BYTE_BITS))] >> place) & U64(1) != U64(0)
 
 
