@@ -15,8 +15,8 @@ PINNED = {
         "subscriber int32, start int64, last int64, event int64, moment int64, name_start int64, name int32",
     ),
     "valid events": (
-        1,
-        "sequence int64, valid_until int64, special int64, 0.values int32, 0.texts uint8, 1.rows int64, 1.values float64",
+        2,
+        "sequence int64, valid_until int64, 0.values int32, 0.texts uint8, 1.rows int64, 1.values float64",
     ),
 }
 """By the content of a file: its version and its arrays. Old files of another version are made again from the tables."""
