@@ -91,8 +91,8 @@ CREATE TABLE events (
     published INTEGER NOT NULL,
     valid_until INTEGER,
     event TEXT NOT NULL,
+    event_checksum INTEGER NOT NULL,     -- of sequence and event; before `matches`, whose text may take pages of its own
     matches TEXT NOT NULL,               -- the numbers of the subscriptions that were told
-    event_checksum INTEGER NOT NULL,     -- of sequence and event
     checksum INTEGER NOT NULL            -- of the other columns
 );
 CREATE INDEX events_by_end ON events (valid_until) WHERE valid_until IS NOT NULL;
