@@ -12,6 +12,7 @@ import pytest
 
 import tamis
 from tamis.broker import checking
+from tamis.broker.folder import Folder
 from tamis.errors import BrokerError
 from tests.broker import faults as fault
 from tests.broker.model import Model
@@ -237,5 +238,21 @@ def test_commits_that_failed_are_no_damage(tmp_path: Path) -> None:
         shutil.copytree(tmp_path / "broker", tmp_path / "killed")
         broker.close()
     assert "failed" in (tmp_path / "killed" / "lock").read_text()
-    with tamis.open(tmp_path / "killed") as again:
-        assert [event for _, event in again.replay("TRUE")] == [{"price": 1}, {"price": 2}]
+    again = tamis.open(tmp_path / "killed")
+    again.publish({"price": 3})
+    shutil.copytree(tmp_path / "killed", tmp_path / "killed again")
+    again.close()
+    with tamis.open(tmp_path / "killed again") as last:
+        assert [event for _, event in last.replay("TRUE")] == [{"price": 1}, {"price": 2}, {"price": 3}]
+
+
+def test_a_folder_keeps_its_mark_until_the_tables_are_open(tmp_path: Path) -> None:
+    """A process that is killed while it opens a folder has changed nothing."""
+    tamis.open(tmp_path / "broker").close()
+    folder = Folder(tmp_path / "broker", read_only=False)
+    mark = folder.mark
+    folder.close()
+    folder = Folder(tmp_path / "broker", read_only=False)
+    assert mark.startswith("closed")
+    assert folder.mark == mark
+    folder.close()

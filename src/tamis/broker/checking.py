@@ -86,7 +86,9 @@ def ensure_sound(tables: Tables, folder: Folder, synchronous: Synchronous) -> No
     if not is_as_left(path, folder.mark):
         check(tables)
     if folder.is_writer:
-        folder.note(f"{running_mark(path)} {synchronous}")
+        # The next process must not look at what failed commits left, so it is taken away.
+        is_clean = not folder.mark.endswith(_FAILED) or tables.shorten_log()
+        folder.note(f"{running_mark(path)} {synchronous if is_clean else _FAILED}")
         tables.after_failure = lambda: folder.note(f"{running_mark(path)} {_FAILED}")
 
 

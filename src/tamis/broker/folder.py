@@ -86,7 +86,7 @@ class Folder:
             ) from None
         self._lock = stream
         self.mark = self._read_mark()
-        self.note("")
+        self.note(self.mark)  # as it was: nothing has changed so far
 
     @property
     def is_writer(self) -> bool:

@@ -6,8 +6,8 @@ A predicate is decided for all values of a column at once, with its three truths
     known      the row has a value of the literal's kind; without one, the predicate is UNKNOWN
     FALSE      known, and not TRUE
 
-Operands of AND are decided one after another, those that are decided fast first, and each only for the rows that are left. So a
-regular expression over a million strings searches few of them if another predicate leaves few rows.
+Operands of AND are decided one after another, fast ones first. Each is decided only for the rows that are left. So a regular
+expression over a million strings searches few of them if another predicate leaves few rows.
 """
 
 from __future__ import annotations

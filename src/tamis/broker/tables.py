@@ -345,11 +345,12 @@ class Tables:
         """A number that changes when another connection has committed."""
         return int(self.one("PRAGMA data_version")[0])
 
-    def shorten_log(self) -> None:
-        """Copy the log to the tables, and make it short if nobody reads at the moment. Nobody waits for readers."""
+    def shorten_log(self) -> bool:
+        """Copy the log to the tables, and empty it if nobody reads at the moment. Nobody waits for readers. Returns whether it is
+        empty."""
         self.rows("PRAGMA busy_timeout = 0")
         try:
-            list(self.rows("PRAGMA wal_checkpoint(TRUNCATE)"))
+            return not self.one("PRAGMA wal_checkpoint(TRUNCATE)")[0]
         finally:
             self.rows(f"PRAGMA busy_timeout = {int(1000 * _PATIENCE)}")
 

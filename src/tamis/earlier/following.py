@@ -51,8 +51,8 @@ class Following:
     def catch_up(self, until: int | None = None, places: Collection[int] | None = None) -> bool:
         """Count the events that came and left, for attributes in some places of the tally, or for all.
 
-        With `until`, also those that come in a batch, up to this number. Returns False if the cells of the tally are not those of
-        the present columns.
+        With `until`, it also counts the events of a batch, up to this number. Returns False if the tally has other columns than
+        the log has now.
         """
         retained, log = self._retained, self._log
         came = retained.came if until is None else until
