@@ -4,13 +4,14 @@
     config               WorkloadConfig: the papers' styles
     styles               the config of each style
     presets              the papers' defaults and our own shapes
+    tables               the papers' tables: which values each parameter takes
     workload             Workload: the interface of all workloads
     predicate_workload   conjunctions: papers and alerts
     rule_workload        detection rules
     generate             from a config to its workload
     arrays, arrow        the flat arrays, and these in Arrow
     draw                 subscriptions and events, in blocks
-    papers               drawing the papers' styles
+    derived, papers      drawing the papers' styles
     alerts               AlertsConfig, and drawing price alerts
     detection/           DetectionConfig, rules and their events
     domain               the meaning of the numbers
@@ -33,6 +34,7 @@ from tamis.workload.predicate_workload import PredicateWorkload
 from tamis.workload.presets import PRESETS, preset
 from tamis.workload.rule_workload import RuleWorkload
 from tamis.workload.styles import AnyConfig
+from tamis.workload.tables import TABLES, Column, column
 from tamis.workload.workload import Workload
 from tamis.workload.write import read_config, write
 
@@ -41,8 +43,10 @@ __all__ = [
     "OPERATORS",
     "PRESETS",
     "SUBSCRIPTION_BLOCK",
+    "TABLES",
     "AlertsConfig",
     "AnyConfig",
+    "Column",
     "DetectionConfig",
     "EventArrays",
     "Numbers",
@@ -54,6 +58,7 @@ __all__ = [
     "Workload",
     "WorkloadConfig",
     "WorkloadError",
+    "column",
     "generate",
     "preset",
     "read_config",

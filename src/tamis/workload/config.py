@@ -21,8 +21,24 @@ _ROUNDING = 1e-9
 """The largest difference from 1 of the sum of the base events' shares: 3 * 0.3333333333 should count as 1."""
 
 
+class BaseEvents:
+    """The number of base events of a config with a match probability: every subscription is derived from one of them."""
+
+    match_probability: float
+
+    @property
+    def base_events(self) -> int:
+        """The number of base events. `DerivedDraws.base_of` tells the base event of a subscription."""
+        return (round if self.divides_evenly else math.floor)(1 / self.match_probability)
+
+    @property
+    def divides_evenly(self) -> bool:
+        """Whether every subscription is derived from one of the base events, so that none remain."""
+        return abs(round(1 / self.match_probability) * self.match_probability - 1) < _ROUNDING
+
+
 @dataclass(frozen=True, kw_only=True)
-class WorkloadConfig(Config):
+class WorkloadConfig(BaseEvents, Config):
     """The parameters of a workload. Two equal configs give exactly the same workload, with the same NumPy version.
 
     Attributes
@@ -140,16 +156,6 @@ class WorkloadConfig(Config):
             raise WorkloadError(
                 f"subscription_size is {size}, but there are only {self.dimensions} attributes (dimensions)"
             )
-
-    @property
-    def base_events(self) -> int:
-        """The number of base events in style be-gen. `PaperDraws.base_of` tells the base event of a subscription."""
-        return (round if self.divides_evenly else math.floor)(1 / self.match_probability)
-
-    @property
-    def divides_evenly(self) -> bool:
-        """Whether every subscription is derived from one of the base events, so that none remain."""
-        return abs(round(1 / self.match_probability) * self.match_probability - 1) < _ROUNDING
 
     @property
     def event_count(self) -> int:
