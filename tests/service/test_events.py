@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
@@ -98,6 +99,25 @@ def test_an_event_that_a_subscription_refuses_names_its_line(server: Server) -> 
     assert (answer.status_code, kind(answer), answer.json()["line"]) == (422, "event-error", 3)
     found = publish_lines(server, body, tagged=True, on_error="skip").json()
     assert (found["events"], [each["line"] for each in found["errors"]]) == (3, [3])
+
+
+def test_what_is_for_lines_is_refused_for_one_event(server: Server) -> None:
+    for parameter in ("key_from=id", "receipts=true", "wrapped=true"):
+        answer = server.client.post(f"/v1/events?{parameter}", json={"id": 1})
+        assert (answer.status_code, kind(answer)) == (422, "option-error")
+        assert "application/x-ndjson" in answer.json()["detail"]
+    answer = server.client.post("/v1/events", content=b'{"a": 1}\n{"a": 2}\n')
+    assert (answer.status_code, kind(answer)) == (400, "not-json")
+    assert "application/x-ndjson" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("headers", [{}, NDJSON])
+def test_a_compressed_body_is_refused(server: Server, headers: dict[str, str]) -> None:
+    packed = gzip.compress(b'{"a": 1}')
+    answer = server.client.post("/v1/events", content=packed, headers={**headers, "Content-Encoding": "gzip"})
+    assert (answer.status_code, kind(answer)) == (415, "content-coding")
+    headers = {**headers, "Content-Encoding": "identity"}
+    assert server.client.post("/v1/events", content=b'{"a": 1}', headers=headers).status_code == 200
 
 
 def test_a_full_queue_refuses(server: Server) -> None:

@@ -54,6 +54,8 @@ def test_many_subscriptions(strict: Server) -> None:
     assert (
         strict.client.post("/v1/subscriptions", content="\n".join(rows), headers={**NDJSON, **own}).status_code == 200
     )
+    path = "/v1/subscribers/a/subscriptions/n0"
+    assert strict.client.put(path, json={"weight": 2}, headers=own).status_code == 200  # It is there already.
     path = "/v1/subscribers/a/subscriptions/n4"
     answer = strict.client.put(path, json={"expression": "a = 1"}, headers=own)
     assert (answer.status_code, kind(answer)) == (422, "too-many-subscriptions")
@@ -171,6 +173,8 @@ def test_unknown_routes_and_methods(strict: Server) -> None:
     assert answer.json()["detail"] == "'/v1/events' has no method PATCH; it has: GET, HEAD, POST"
     answer = strict.client.post("/v1/subscribers/a/stream")
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+    answer = strict.client.get("/v1/subscribers/a/socket")
+    assert (answer.status_code, kind(answer), answer.headers["upgrade"]) == (426, "not-a-websocket", "websocket")
     answer = strict.client.get("/v1/events?limit=x")
     assert (answer.status_code, kind(answer)) == (422, "invalid")
 

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from websockets.sync.client import connect
 
 from tests.service.serving import NDJSON, Server, add_indexed_tenant, in_tenant
 
@@ -111,3 +112,13 @@ def test_the_log_has_a_line_for_each_request(measured: Server) -> None:
     assert (line["method"], line["route"], line["status"], line["tenant"]) == ("GET", "/v1/stats", 200, "measured")
     assert line["ms"] >= 0
     assert not [line for line in lines if line.get("route") == "/health"]
+
+
+def test_a_socket_in_the_log(measured: Server) -> None:
+    path = f"ws://127.0.0.1:{measured.port}/v1/subscribers/ann/socket"
+    with connect(path, additional_headers={"Tamis-Tenant": "measured", "X-Request-Id": "the-socket"}, proxy=None):
+        pass
+    while "the-socket" not in measured.log():
+        pass
+    (line,) = [line for line in map(json.loads, measured.log().splitlines()) if line.get("request_id") == "the-socket"]
+    assert (line["method"], line["status"]) == ("WEBSOCKET", 101)

@@ -81,11 +81,19 @@ def test_a_wrong_file(folder: Path, text: str, message: str) -> None:
         ({"origins": ("shop.example.com",)}, "`origins` must be like https://shop.example.com"),
         ({"origins": ("https://shop.example.com/",)}, "`origins` must be like"),
         ({"origins": ("*",)}, "name each origin"),
+        ({"proxy": ("nginx",)}, "`proxy` must have addresses or networks, not 'nginx'"),
+        ({"port": 65536}, "`port` must be a number from 0 to 65535, not 65536"),
+        ({"connections": 0}, "`connections` must be a number from 1 on, not 0"),
     ],
 )
 def test_settings_that_do_not_go_together(folder: Path, flags: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         settings(folder, **flags)
+
+
+def test_limits_that_would_allow_nothing(folder: Path) -> None:
+    with pytest.raises(OptionError, match="the limit `depth` must be a number from 1 on"):
+        settings(folder, "[tenants.shop.limits]\ndepth = 0")
 
 
 def test_when_tokens_are_needed(folder: Path) -> None:
@@ -109,6 +117,14 @@ def test_check_prints_the_settings(folder: Path) -> None:
 
 def test_options_of_the_broker(folder: Path) -> None:
     assert settings(folder, "[broker]\nsynchronous = 'normal'").tenant("x").broker == {"synchronous": "normal"}
+
+
+def test_options_of_the_broker_in_the_environment(folder: Path) -> None:
+    text = "[broker]\nsynchronous = 'full'\n[tenants.shop.broker]\nsynchronous = 'off'"
+    found = settings(folder, text, {"TAMIS_BROKER_SYNCHRONOUS": "normal"})
+    assert [found.tenant(name).broker for name in ("x", "shop")] == [{"synchronous": "normal"}] * 2
+    with pytest.raises(OptionError, match=r"\[broker\] has no 'fast'"):
+        settings(folder, "", {"TAMIS_BROKER_FAST": "1"})
 
 
 def test_a_history(folder: Path) -> None:

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError, WebSocketRequestValidatio
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.routing import Match, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from tamis import __version__
@@ -88,10 +88,23 @@ async def _answer_http(connection: Request | WebSocket, error: Exception) -> Res
         methods = ", ".join(_methods(connection))
         detail = f"{path} has no method {connection.scope.get('method')}; it has: {methods}"
         return _answered(connection, ProblemError(405, "wrong-method", detail, headers={"Allow": methods}))
+    if error.status_code == 404 and _is_socket(connection):
+        detail = f"{path} is a WebSocket. Hint: connect with ws: or wss:, or read .../stream"
+        headers = {"Upgrade": "websocket", "Connection": "Upgrade"}
+        return _answered(connection, ProblemError(426, "not-a-websocket", detail, headers=headers))
     if error.status_code == 404:
         detail = f"there is no route {path}. Hint: /openapi.json lists the routes"
         return _answered(connection, ProblemError(404, "unknown-route", detail))
     return _answered(connection, ProblemError(error.status_code, "http", str(error.detail), headers=error.headers))
+
+
+def _is_socket(connection: Request | WebSocket) -> bool:
+    """Whether a WebSocket has the path of a request."""
+    scope = {**connection.scope, "type": "websocket"}
+    return any(
+        isinstance(route, WebSocketRoute) and route.matches(scope)[0] is not Match.NONE
+        for route in streams.router.routes
+    )
 
 
 def _methods(connection: Request | WebSocket) -> list[str]:

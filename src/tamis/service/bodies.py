@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect, Request
 
+from tamis.errors import shortened
 from tamis.service.config import Limits
 from tamis.service.problems import ProblemError
 
@@ -20,14 +21,28 @@ def has_lines(request: Request) -> bool:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower() in LINE_TYPES
 
 
+def check_coding(request: Request) -> None:
+    """Refuse a body that is compressed.
+
+    Raises
+    ------
+    ProblemError
+    """
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        detail = f"the service does not read bodies in {shortened(coding)}. Hint: leave out Content-Encoding"
+        raise ProblemError(415, "content-coding", detail, headers={"Accept-Encoding": "identity"})
+
+
 async def whole_body(request: Request, limits: Limits) -> bytes:
     """The whole body.
 
     Raises
     ------
     ProblemError
-        413: it has too many bytes.
+        413: it has too many bytes. 415: it is compressed.
     """
+    check_coding(request)
     most = limits.body_bytes
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > most:
@@ -56,8 +71,9 @@ async def blocks_of_lines(request: Request, limits: Limits) -> AsyncIterator[Lin
     Raises
     ------
     ProblemError
-        413: a line has too many bytes.
+        413: a line has too many bytes. 415: the body is compressed.
     """
+    check_coding(request)
     number, held, size = 1, [], 0
     async for part in _parts(request):
         held.append(part)

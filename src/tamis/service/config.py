@@ -6,6 +6,7 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,10 @@ from tamis.service.webhooks.settings import WebhookSettings
 LOCAL = ("127.0.0.1", "::1", "localhost")
 """Addresses that only this machine can reach."""
 DEFAULT_PORT = 8750
+
+_LEAST = {"connections": 1, "header_seconds": 1, "body_seconds": 1, "send_seconds": 1}
+"""The least of settings that must not be 0: nobody could ask anything."""
+_NEEDED_LIMITS = ("body_bytes", "line_bytes", "depth", "expression_bytes")
 
 TokensWanted = Literal["auto", "always"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -117,6 +122,13 @@ class ServiceConfig:
         ------
         OptionError
         """
+        if self.port > 65535:
+            raise OptionError(f"`port` must be a number from 0 to 65535, not {self.port}")
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise OptionError(f"`{name}` must be a number from {least} on, not {getattr(self, name)}")
+        for address in self.proxy:
+            _check_network(address)
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise OptionError("`tls_certificate` and `tls_key` go together; give both or none")
         for name in ("tls_certificate", "tls_key"):
@@ -137,7 +149,26 @@ class ServiceConfig:
                 )
         if self.tenants and any(not isinstance(each, TenantConfig) for each in self.tenants.values()):
             raise OptionError("`tenants` must be tables")
+        for limits in (self.limits, *(each.limits for each in self.tenants.values())):
+            for name in _NEEDED_LIMITS:
+                if getattr(limits, name) == 0:
+                    raise OptionError(f"the limit `{name}` must be a number from 1 on, not 0: nothing would be allowed")
         self.webhooks.check()
+
+
+def _check_network(address: str) -> None:
+    """Refuse a proxy that is no address: its headers would never be believed, and nobody would notice.
+
+    Raises
+    ------
+    OptionError
+    """
+    try:
+        ip_network(address)
+    except ValueError as error:
+        raise OptionError(
+            f"`proxy` must have addresses or networks, not {shortened(address)}: {error}. Hint: 127.0.0.1 or 10.1.0.0/16"
+        ) from None
 
 
 def _check_certificate(certificate: str, key: str) -> None:

@@ -134,6 +134,8 @@ def documented(
         429: "Too many requests or events per second.",
         503: "The service is starting, ending, full, or its disk is.",
     }
+    if content:
+        usual[415] = "The body is compressed."
     described = {**usual, **(problems or {})}
     answers: dict[int | str, dict[str, Any]] = {
         status: {"description": "Done."} if answer is None else {

@@ -80,6 +80,8 @@ def wanted(given: dict[str, Any], tenant: Tenant, more: tuple[str, ...] = ()) ->
     for name in ("valid_from", "valid_until"):
         if name in words:
             words[name] = moment_of(words[name], name)
+    if "weight" in words and words["weight"] is None:
+        raise OptionError("a weight must be a finite number, not null")
     if "expression" in words:
         words["expression"] = expression_text(words["expression"], tenant)
     return words

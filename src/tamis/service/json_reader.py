@@ -26,7 +26,14 @@ def read_json(raw: bytes, most_depth: int) -> Any:
         raise ProblemError(400, "not-json", f"not JSON: the text is not UTF-8 (byte {error.start})") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise ProblemError(400, "not-json", f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} ({place})") from None
+        # Lines were meant, but the type of the body does not say so.
+        hint = (
+            ". Hint: of several values on lines, send Content-Type: application/x-ndjson"
+            if error.msg == "Extra data"
+            else ""
+        )
+        detail = f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} ({place}){hint}"
+        raise ProblemError(400, "not-json", detail) from None
     except RecursionError:
         raise ProblemError(413, "nesting", "the JSON is nested too deep") from None
     except ValueError:

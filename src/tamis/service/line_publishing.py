@@ -105,11 +105,12 @@ class LinePublisher:
                 running = asyncio.create_task(self._tenant.work(partial(self._block, block)))
             if running is not None:
                 await running
-        except ProblemError as problem:
+        except (ProblemError, TamisError) as error:
             if running is not None and not running.done():
                 await asyncio.wait([running])
+            problem = error if isinstance(error, ProblemError) else problem_of(error)
             problem.members.setdefault("published", self.done.events)
-            raise
+            raise problem from None
         return self.done
 
     async def _pace(self) -> None:

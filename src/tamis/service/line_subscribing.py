@@ -36,9 +36,10 @@ class LineSubscriber:
         try:
             async for block in blocks_of_lines(request, self._tenant.limits):
                 await self._tenant.work(partial(self._block, block))
-        except ProblemError as problem:
+        except (ProblemError, TamisError) as error:
+            problem = error if isinstance(error, ProblemError) else problem_of(error)
             problem.members.setdefault("subscribed", self.done)
-            raise
+            raise problem from None
         return self.done
 
     def _block(self, block: Lines, broker: Broker) -> None:
@@ -70,7 +71,7 @@ class LineSubscriber:
         """Subscribe. A refused part is halved until the wrong line is alone."""
         if not rows:
             return
-        self._tenant.check_subscriptions(broker, len(rows))
+        self._tenant.check_subscriptions(broker, [(words["subscriber"], words["name"]) for _, words in rows])
         try:
             broker.subscribe_many([words for _, words in rows])
         except BrokerError:

@@ -54,6 +54,8 @@ class Surroundings:
         scope["state"]["request_id"] = request.identifier
         if scope["type"] == "http":
             receive, send = request.patient(receive), request.watched(send, headers)
+        else:
+            send = request.noted(send)
         try:
             if scope["path"] not in _QUIET:
                 await service.turns.wait()
@@ -134,6 +136,16 @@ class _Request:
             await send(message)
 
         return watched_send
+
+    def noted(self, send: Send) -> Send:
+        """Sending to a WebSocket. The status says whether it was accepted."""
+
+        async def noted_send(message: Message) -> None:
+            if self._status == 0:
+                self._status = {"websocket.accept": 101}.get(message["type"], message.get("status", 0))
+            await send(message)
+
+        return noted_send
 
     async def _drained(self) -> bool:
         """Whether the rest of the body could be read, which nobody wants any more.

@@ -35,7 +35,7 @@ _OTHER_FILES = 200
 
 
 def serve(config: ServiceConfig, told: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT. `told` gets the address when the service is ready.
+    """Serve until SIGTERM or SIGINT, then end the process. `told` gets the address when the service is ready.
 
     Raises
     ------
@@ -114,9 +114,12 @@ class _Server(uvicorn.Server):
             if isinstance(holder, Handshake):
                 holder.make_room()
         await super().shutdown(sockets)
-        if self._state.service.is_stuck:
-            # Python would wait for the thread. As after SIGKILL, nothing is lost that was acknowledged.
-            os._exit(130 if signal.SIGINT in self._captured_signals else 0)
+        # All brokers are closed, or a call has not ended in time, and what was acknowledged is on disk anyway. Python would wait
+        # for threads that compile, and then take apart every object: seconds in which a supervisor waits.
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(130 if signal.SIGINT in self._captured_signals else 0)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         service = getattr(self._state, "service", None)

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from tamis.service.config import ServiceConfig
+from tamis.service.first_use import begin_first_use
 from tamis.service.request_log import Log
 from tamis.service.tenants import Tenant, Tenants
 from tamis.service.tokens import TokenFile
@@ -50,7 +51,9 @@ class Service:
             A folder or a file in it cannot be used.
         """
         self.tokens.all()
+        used = begin_first_use(self._loop)
         await self._loop.run_in_executor(self.threads.pool, self.tenants.open_all, self._loop)
+        await used
         for tenant in self.tenants:
             self._begin(tenant)
         self.is_ready = True

@@ -5,9 +5,12 @@
     body_bytes = 1000000           TAMIS_LIMITS_BODY_BYTES=1000000       (no flag)
     [webhooks]
     timeout = 5.0                  TAMIS_WEBHOOKS_TIMEOUT=5.0            (no flag)
+    [broker]
+    synchronous = "normal"         TAMIS_BROKER_SYNCHRONOUS=normal   (no flag)
     [tenants.shop.limits]          only in the file; what is not given is as in [limits]
 
-A setting that does not exist is an error, so a wrong letter is found when the service starts.
+A setting that does not exist is an error, so a wrong letter is found when the service starts. Variables such as TAMIS_URL, which
+are no settings, belong to others.
 """
 
 from __future__ import annotations
@@ -35,8 +38,6 @@ C = TypeVar("C", Limits, ServiceConfig, WebhookSettings)
 PREFIX = "TAMIS_"
 _TABLES = ("limits", "webhooks", "broker", "tenants")
 _WORDS: dict[str, tuple[str, ...]] = {"tokens": get_args(TokensWanted), "log": get_args(LogLevel)}
-_OF_OTHERS = ("SPARK", "DIST", "KAFKA", "UPDATE_DOCS", "JAVA")
-"""Ends of variables that have other readers."""
 
 
 def read_settings(
@@ -98,24 +99,31 @@ def _with_environment(config: ServiceConfig, environment: Mapping[str, str]) -> 
     plain: dict[str, str] = {}
     limits: dict[str, str] = {}
     hooks: dict[str, str] = {}
+    broker: dict[str, str] = {}
     for variable, text in environment.items():
         name = variable.removeprefix(PREFIX)
-        if name == variable or name in _OF_OTHERS:
+        if name == variable:
             continue
         if name.startswith("LIMITS_"):
             limits[name.removeprefix("LIMITS_").lower()] = text
         elif name.startswith("WEBHOOKS_"):
             hooks[name.removeprefix("WEBHOOKS_").lower()] = text
+        elif name.startswith("BROKER_"):
+            broker[name.removeprefix("BROKER_").lower()] = text
         elif name.lower() in _names(ServiceConfig):
             plain[name.lower()] = text
     before = config.limits
     after = _with(before, {name: _read_text(Limits, name, text) for name, text in limits.items()}, "limit")
     changed = {each.name: getattr(after, each.name) for each in fields(Limits) if each.name in limits}
-    tenants = {name: replace(each, limits=replace(each.limits, **changed)) for name, each in config.tenants.items()}
+    options = _broker_options(broker)
+    tenants = {
+        name: replace(each, limits=replace(each.limits, **changed), broker={**each.broker, **options})
+        for name, each in config.tenants.items()
+    }
     config = _with(config, {name: _read_text(ServiceConfig, name, text) for name, text in plain.items()}, "setting")
     hooked = {name: _read_text(WebhookSettings, name, text) for name, text in hooks.items()}
     webhooks = _with(config.webhooks, hooked, "setting of webhooks")
-    return replace(config, limits=after, webhooks=webhooks, tenants=tenants)
+    return replace(config, limits=after, webhooks=webhooks, broker={**config.broker, **options}, tenants=tenants)
 
 
 def _read_text(cls: type[C], name: str, text: str) -> Any:

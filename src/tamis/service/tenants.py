@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from tamis.broker import Broker
 from tamis.broker import open as open_broker
-from tamis.errors import OptionError, shortened
+from tamis.errors import IdTypeError, OptionError, UnknownIdError, shortened
 from tamis.service.config import ServiceConfig, TenantConfig
 from tamis.service.event_schema import EventSchema
 from tamis.service.figures import Figures
@@ -94,8 +94,8 @@ class Tenant:
         """The result of a call of the broker, made in a thread."""
         return await self._lane(lambda: call(self.broker))
 
-    def check_subscriptions(self, broker: Broker, coming: int) -> None:
-        """Refuse more subscriptions than the tenant may have. It runs in a thread.
+    def check_subscriptions(self, broker: Broker, names: Sequence[tuple[str, str]]) -> None:
+        """Refuse more subscriptions than the tenant may have. Those that are there may change. It runs in a thread.
 
         Raises
         ------
@@ -105,8 +105,11 @@ class Tenant:
         if not most:
             return
         with self._counting:
+            coming = len(names)
             if self._counted is None or self._counted + coming > most:
                 self._counted = broker.counts()["subscriptions"]
+                if self._counted + coming > most:
+                    coming = sum(not _has(broker, *each) for each in names)
             self._counted += coming
             if self._counted <= most:
                 return
@@ -127,6 +130,14 @@ class Tenant:
     def close(self) -> None:
         self.hub.leave()
         self.broker.close()
+
+
+def _has(broker: Broker, subscriber: str, name: str) -> bool:
+    try:
+        broker.subscription(subscriber, name)
+    except (UnknownIdError, IdTypeError):
+        return False
+    return True
 
 
 class Tenants:

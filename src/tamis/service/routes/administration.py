@@ -142,11 +142,11 @@ async def retention(request: Request, visit: AdminVisit) -> Response:
 
 def _age(seconds: Any) -> timedelta:
     try:
-        if type(seconds) in (int, float):
+        if type(seconds) in (int, float) and seconds > 0:
             return timedelta(seconds=seconds)
     except (OverflowError, ValueError):
         pass
-    raise OptionError(f"`max_age` must be a number of seconds or null, not {shortened(seconds)}")
+    raise OptionError(f"`max_age` must be a number of seconds above 0, or null, not {shortened(seconds)}")
 
 
 def _shown(settings: dict[str, Any]) -> dict[str, Any]:

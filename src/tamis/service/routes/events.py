@@ -96,6 +96,9 @@ async def publish(
         skips = on_error == "skip"
         options = LineOptions(end, k, idempotency_key, key_from, tagged, skips, receipts, with_matches, wrapped)
         return json_answer((await LinePublisher(tenant, options).publish(request)).record())
+    if key_from is not None or receipts or wrapped:
+        name = "key_from" if key_from is not None else "receipts" if receipts else "wrapped"
+        raise OptionError(f"`{name}` is for events on lines. Hint: send Content-Type: application/x-ndjson")
     event = event_of(await whole_body(request, tenant.limits), tenant, tagged=tagged)
     began = time.perf_counter()
     receipt = await tenant.publisher.publish(event, end, idempotency_key, k)

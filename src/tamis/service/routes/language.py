@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamis.broker import Broker
-from tamis.errors import OptionError
+from tamis.errors import OptionError, shortened
 from tamis.language.explain import explain
 from tamis.service.access import AdminVisit, AnyVisit, SubscribeVisit
 from tamis.service.answers import json_answer, json_bytes
@@ -101,6 +101,9 @@ def _check_subjects(given: dict[str, Any]) -> None:
         raise OptionError("an explanation needs the field `expression`, or `subscriber` and `name`")
     if ("event" in given) == ("event_sequence" in given):
         raise OptionError("an explanation needs the field `event` or `event_sequence`")
+    sequence = given.get("event_sequence", 1)
+    if type(sequence) is not int or sequence < 0:
+        raise OptionError(f"`event_sequence` must be a number from 0 on, not {shortened(sequence)}")
 
 
 _COVERING_FIELDS = ("most", "one_value", "limit")

@@ -62,7 +62,7 @@ async def subscribe(
 
     def call(broker: Broker) -> Any:
         words = wanted(given, visit.tenant)
-        visit.tenant.check_subscriptions(broker, 1)
+        visit.tenant.check_subscriptions(broker, [(subscriber, name)])
         broker.subscribe(subscriber, name, **words)
         return broker.numbered(subscriber, name)
 
@@ -113,7 +113,7 @@ async def resume(visit: SubscribeVisit, subscriber: SubscriberName, name: Subscr
             {"subscriber": "ann", "name": "crime", **_CRIME},
             {"subscriber": "bob", "name": "poems", "expression": "genre = 'poetry'", "weight": 2},
         ),
-        problems={415: "The body must be NDJSON."},
+        problems={415: "The body must be NDJSON and not compressed."},
     ),
 )
 async def subscribe_many(request: Request, visit: SubscribeVisit) -> Response:
