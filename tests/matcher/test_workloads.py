@@ -11,6 +11,7 @@ import pytest
 import tamis
 from tamis.language.evaluate import matches
 from tamis.workload import PRESETS, Workload, generate, preset
+from tests.workload.shapes import SHAPES
 
 pytestmark = pytest.mark.usefixtures("each_index")
 
@@ -23,8 +24,8 @@ def workload(name: str, **changes: Any) -> Workload:
     return generate(preset(name, **CHANGES, **changes))
 
 
-@pytest.mark.parametrize("name", sorted(PRESETS))
-def test_every_preset(name: str) -> None:
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape(name: str) -> None:
     check(workload(name))
 
 

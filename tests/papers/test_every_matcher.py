@@ -20,6 +20,7 @@ from tamis.papers.registry import all_indexes
 from tamis.workload import PRESETS, generate, preset
 from tests.random_cases import RandomCases
 from tests.workload.satisfaction import event_dicts, plain
+from tests.workload.shapes import SHAPES
 
 VARIANTS: dict[str, dict[str, Any]] = {
     **{name: {"index": name} for name in all_indexes()},
@@ -192,8 +193,7 @@ def text_of(predicate: dict[str, Any]) -> str:
     return f"{predicate['attribute']} {operator.upper()} {operands.get(operator, values[0])}"
 
 
-# The presets of the PS-Tree paper are equal to dense and sparse.
-@pytest.mark.parametrize("workload", sorted(set(PRESETS) - {"ps-tree-dense", "ps-tree-sparse"}))
+@pytest.mark.parametrize("workload", SHAPES)
 def test_the_workloads_of_the_papers(name: str, workload: str) -> None:
     subscriptions, batches = work(workload)
     assert any(expected for _, expected in batches)

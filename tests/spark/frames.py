@@ -10,7 +10,7 @@ import pyarrow as pa
 import tamis
 from tamis.encoding.expressions.predicate_table import read_predicates
 from tamis.language.expression import Expression
-from tamis.workload import PRESETS
+from tests.workload.shapes import SHAPES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -24,11 +24,7 @@ _FEW: dict[str, dict[str, Any]] = {
     "op-index": {"dimensions": 60},
     "alerts": {"symbols": 5},
 }
-WORKLOADS: dict[str, dict[str, Any]] = {
-    # The presets of the PS-Tree paper are equal to dense and sparse.
-    shape: _FEW.get(shape, {})
-    for shape in sorted(set(PRESETS) - {"ps-tree-dense", "ps-tree-sparse"})
-}
+WORKLOADS: dict[str, dict[str, Any]] = {shape: _FEW.get(shape, {}) for shape in SHAPES}
 """All shapes, with parameters that allow a column for each attribute in Spark's SQL."""
 
 

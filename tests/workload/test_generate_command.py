@@ -4,36 +4,43 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pyarrow.parquet as pq
 import pytest
 
 from tamis.cli.generate import generate
-from tamis.workload import AlertsConfig, AnyConfig, DetectionConfig, read_config
+from tamis.workload import AlertsConfig, AnyConfig, DetectionConfig, FabretConfig, read_config
 from tests.cli.running import pairs, run
 
 
-@pytest.mark.parametrize("config", [AlertsConfig, DetectionConfig])
+@pytest.mark.parametrize("config", get_args(AnyConfig))
 def test_every_parameter_has_an_option(config: type[AnyConfig]) -> None:
     options = {parameter.name for parameter in generate.params}
     assert {field.name for field in fields(config)} <= options
 
 
 @pytest.mark.parametrize(
-    "config",
+    ("name", "config"),
     [
-        AlertsConfig(
+        ("alerts", AlertsConfig(
             subscriptions=50, symbols=20, alpha=0.5, distance=1.2, band_share=0.1, volume_share=0.3, events=4,
             other_events=2, seed=3,
-        ),
-        DetectionConfig(subscriptions=50, planted_share=0.5, events=4, other_events=2, seed=3),
+        )),
+        ("detection", DetectionConfig(subscriptions=50, planted_share=0.5, events=4, other_events=2, seed=3)),
+        ("fabret", FabretConfig(
+            subscriptions=50, dimensions=40, subscription_size=7, fixed_equal=1, fixed_less=2, fixed_greater=3,
+            equality_ratio=0.5, lowest=2, highest=50, event_size=20, fixed_event_size=2, event_lowest=3, event_highest=60,
+            subscription_skew=0.5, event_skew=1, correlation=0.5, focus_start=5, focus_names=10, few_values=4, events=4,
+            other_events=2, seed=3,
+        )),
     ],
 )  # fmt: skip
-def test_all_parameters_reach_the_config(tmp_path: Path, config: AnyConfig) -> None:
+def test_all_parameters_reach_the_config(tmp_path: Path, name: str, config: AnyConfig) -> None:
     given = [field.name for field in fields(config) if field.name != "style"]
     assert all(getattr(config, field.name) != field.default for field in fields(config) if field.name != "style")
-    words = [word for name in given for word in (f"--{name.replace('_', '-')}", getattr(config, name))]
-    result = run("generate", tmp_path / "w", "--preset", config.style, *words, "--wide")
+    words = [word for each in given for word in (f"--{each.replace('_', '-')}", getattr(config, each))]
+    result = run("generate", tmp_path / "w", "--preset", name, *words, "--wide")
     assert result.stderr.startswith("50 subscriptions, 4 events and 2 other events:\n")
     assert read_config(tmp_path / "w") == config
     assert pq.read_schema(tmp_path / "w" / "events.parquet").names != ["event"]

@@ -10,12 +10,14 @@ from typing import Any
 import click
 
 from tamis.cli.diagnostics import counted
+from tamis.cli.generate_options import style_options
 from tamis.errors import WorkloadError
 
 # Repeated here, because loading the library for --help would take long.
 _PRESETS = (
     "be-tree", "ps-tree-dense", "ps-tree-sparse", "op-index", "dense", "sparse", "zipf", "range", "ads", "wide-dense",
-    "wide-range", "wide-12", "wide-12-range", "alerts", "detection",
+    "wide-range", "wide-12", "wide-12-range", "alerts", "detection", "fabret", "fabret-inequalities", "fabret-focus",
+    "fabret-other-focus", "fabret-few-values",
 )  # fmt: skip
 _STYLES = ("be-gen", "op-index")
 _OPERATOR_CLASSES = ("min", "low", "med", "high")
@@ -73,6 +75,7 @@ _NUMBERS = ("integer", "float")
 @click.option(
     "--planted-share", type=float, help="detection only: share of the events that are made to satisfy a rule."
 )
+@style_options
 @click.option("--wide", is_flag=True, help="Write events with one column per attribute, not as a list of pairs.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
 def generate(folder: str, name: str, wide: bool, quiet: bool, **parameters: Any) -> None:
@@ -88,7 +91,7 @@ def generate(folder: str, name: str, wide: bool, quiet: bool, **parameters: Any)
     """
     from tamis.workload import preset, write
 
-    given = {key: value for key, value in parameters.items() if value is not None}
+    given = {key: _plain(value) for key, value in parameters.items() if value is not None}
     try:
         _check_effect(name, given)
         config = preset(name, **given)
@@ -100,6 +103,11 @@ def generate(folder: str, name: str, wide: bool, quiet: bool, **parameters: Any)
         click.echo(f"{wrote} and {counted(config.other_events, 'other event')}:", err=True)
         for path in paths:
             click.echo(f"  {path} ({path.stat().st_size / 1e6:,.1f} MB)", err=True)
+
+
+def _plain(value: Any) -> Any:
+    """A whole number as an integer: what is a mean size in one style is a number of predicates in another."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _check_effect(name: str, given: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@
     draw                 subscriptions and events, in blocks
     derived, papers      drawing the papers' styles
     alerts               AlertsConfig, and drawing price alerts
+    fabret               FabretConfig, and drawing Fabret's workload
     detection/           DetectionConfig, rules and their events
     domain               the meaning of the numbers
     zipf, implied        drawing by popularity; operators that a value satisfies
@@ -28,6 +29,7 @@ from tamis.workload.arrays import EventArrays, PredicateArrays
 from tamis.workload.config import Numbers, OperatorClass, Style, WorkloadConfig
 from tamis.workload.detection import DetectionConfig
 from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK
+from tamis.workload.fabret import FabretConfig
 from tamis.workload.generate import generate
 from tamis.workload.implied import OPERATORS
 from tamis.workload.predicate_workload import PredicateWorkload
@@ -49,6 +51,7 @@ __all__ = [
     "Column",
     "DetectionConfig",
     "EventArrays",
+    "FabretConfig",
     "Numbers",
     "OperatorClass",
     "PredicateArrays",

@@ -28,6 +28,7 @@ class Stream(IntEnum):
     SUBSCRIPTIONS = 1
     OTHER_EVENTS = 2
     BASE_PRICES = 3
+    VALUE_ORDER = 4
 
 
 class Draws(ABC):

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import overload
 
-from tamis.workload.alerts import AlertsConfig
-from tamis.workload.config import WorkloadConfig
 from tamis.workload.detection import DetectionConfig
 from tamis.workload.predicate_workload import PredicateWorkload
 from tamis.workload.rule_workload import RuleWorkload
-from tamis.workload.styles import AnyConfig
+from tamis.workload.styles import AnyConfig, PredicateConfig
 from tamis.workload.workload import Workload
 
 
 @overload
-def generate(config: WorkloadConfig | AlertsConfig) -> PredicateWorkload: ...
+def generate(config: PredicateConfig) -> PredicateWorkload: ...
 @overload
 def generate(config: DetectionConfig) -> RuleWorkload: ...
 @overload

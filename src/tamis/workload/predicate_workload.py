@@ -9,10 +9,11 @@ import numpy as np
 
 from tamis.workload.alerts import AlertDomain, AlertDraws, AlertsConfig
 from tamis.workload.arrays import EventArrays, PredicateArrays, concatenate
-from tamis.workload.config import WorkloadConfig
 from tamis.workload.domain import Domain, PaperDomain
 from tamis.workload.draw import SUBSCRIPTION_BLOCK, Draws
+from tamis.workload.fabret import FabretConfig, FabretDomain, FabretDraws
 from tamis.workload.papers import PaperDraws
+from tamis.workload.styles import PredicateConfig
 from tamis.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class PredicateWorkload(Workload):
-    """The workload of the papers' styles and of alerts."""
+    """The workload of every style but detection."""
 
-    config: WorkloadConfig | AlertsConfig
+    config: PredicateConfig
 
-    def __init__(self, config: WorkloadConfig | AlertsConfig) -> None:
+    def __init__(self, config: PredicateConfig) -> None:
         self.config = config
         self._domain, self._draws = _made_of(config)
 
@@ -79,8 +80,11 @@ class PredicateWorkload(Workload):
         return events._replace(value=self._domain.numbers(events.attribute, events.value))
 
 
-def _made_of(config: WorkloadConfig | AlertsConfig) -> tuple[Domain, Draws]:
-    if isinstance(config, AlertsConfig):
-        return AlertDomain(config), AlertDraws(config)
+def _made_of(config: PredicateConfig) -> tuple[Domain, Draws]:
+    match config:
+        case AlertsConfig():
+            return AlertDomain(config), AlertDraws(config)
+        case FabretConfig():
+            return FabretDomain(config), FabretDraws(config)
     domain = PaperDomain(config)
     return domain, PaperDraws(config, domain)

@@ -15,6 +15,7 @@ from tamis.errors import WorkloadError, did_you_mean
 from tamis.workload.alerts import AlertsConfig
 from tamis.workload.config import WorkloadConfig
 from tamis.workload.detection import DetectionConfig
+from tamis.workload.fabret import FabretConfig
 from tamis.workload.styles import AnyConfig
 
 _DENSE = WorkloadConfig(
@@ -67,6 +68,12 @@ PRESETS: MappingProxyType[str, AnyConfig] = MappingProxyType(
         "wide-12-range": replace(_WIDE_12, equality_ratio=0),
         "alerts": AlertsConfig(),
         "detection": DetectionConfig(),
+        # Fabret et al.: their aging experiment changes from one focus to the other, or to few values.
+        "fabret": FabretConfig(),
+        "fabret-inequalities": FabretConfig(fixed_equal=1, equality_ratio=0.5),
+        "fabret-focus": FabretConfig(focus_names=16),
+        "fabret-other-focus": FabretConfig(focus_names=16, focus_start=16),
+        "fabret-few-values": FabretConfig(few_values=2),
     }
 )
 """Name of a preset -> its config, with 1,000,000 subscriptions (detection: 4,000) and seed 1."""

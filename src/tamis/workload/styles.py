@@ -8,9 +8,13 @@ from tamis.errors import WorkloadError
 from tamis.workload.alerts import AlertsConfig
 from tamis.workload.config import WorkloadConfig
 from tamis.workload.detection import DetectionConfig
+from tamis.workload.fabret import FabretConfig
 from tamis.workload.parameters import read_parameters
 
-AnyConfig: TypeAlias = WorkloadConfig | AlertsConfig | DetectionConfig
+PredicateConfig: TypeAlias = WorkloadConfig | AlertsConfig | FabretConfig
+"""The configs of workloads whose subscriptions are conjunctions."""
+
+AnyConfig: TypeAlias = PredicateConfig | DetectionConfig
 
 _CLASSES: dict[str, type[AnyConfig]] = {style: kind for kind in get_args(AnyConfig) for style in kind.words["style"]}
 

@@ -34,7 +34,7 @@ def write(config: AnyConfig, folder: str | os.PathLike[str], *, wide: bool = Fal
 
     Parameters
     ----------
-    config : WorkloadConfig, AlertsConfig or DetectionConfig
+    config : WorkloadConfig, AlertsConfig, ...
         The parameters of the workload. ``preset(name, ...)`` gives those of a named workload.
     folder : path
         Gets `subscriptions.parquet`, `events.parquet`, `other_events.parquet` and `config.json`. These files are written

@@ -1,0 +1,35 @@
+"""The options of `tamis generate` for single styles: one for each parameter that other styles do not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_OPTIONS: dict[str, tuple[type, str]] = {
+    "fixed_equal": (int, "fabret only: number of predicates with = on fixed attributes."),
+    "fixed_less": (int, "fabret only: number of predicates with < on fixed attributes."),
+    "fixed_greater": (int, "fabret only: number of predicates with > on fixed attributes."),
+    "fixed_event_size": (int, "fabret only: number of attributes that all events have."),
+    "lowest": (int, "fabret only: lowest value of predicates."),
+    "highest": (int, "fabret only: highest value of predicates."),
+    "event_lowest": (int, "fabret only: lowest value of events."),
+    "event_highest": (int, "fabret only: highest value of events."),
+    "subscription_skew": (float, "fabret only: skew of the popularity of values in subscriptions. 0 is uniform."),
+    "event_skew": (float, "fabret only: skew of the popularity of values in events."),
+    "correlation": (float, "fabret only: share of the values of events that are popular in subscriptions too."),
+    "focus_start": (int, "fabret only: first attribute that subscriptions use."),
+    "focus_names": (int, "fabret only: number of attributes that subscriptions use. 0: all."),
+    "few_values": (int, "fabret only: number of values on fixed attributes. 0: all."),
+}
+"""Parameter -> the type and the help of its option."""
+
+
+def style_options(command: _Command) -> _Command:
+    """Give a command all these options, in this order."""
+    for name, (kind, text) in reversed(_OPTIONS.items()):
+        command = click.option(f"--{name.replace('_', '-')}", name, type=kind, help=text)(command)
+    return command
