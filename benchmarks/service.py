@@ -32,7 +32,7 @@ import numpy as np
 import tamis
 from benchmarks.broker import filled_broker, offers
 from benchmarks.timing import machine, seconds_of, versions
-from tamis.service.tenants import DEFAULT, folder_of
+from tamis.service.tenant_names import DEFAULT, folder_of
 
 CONNECTIONS = 64
 _AT_ONCE = 1000

@@ -166,6 +166,9 @@ def test_tokens_of_the_command_line(folder: Path) -> None:
         (["--role", "admin", "--tenant", "../x"], "is not a name of a tenant"),
         (["--role", "admin", "--expires", "soon"], "'soon' is not a moment"),
         (["--role", "admin", "--expires", "9999999999d"], "too far away"),
+        (["--role", "admin", "--expires", "2020-01-01"], "is over already"),
+        (["--role", "admin", "--expires", "0d"], "is over already"),
+        (["--role", "admin", "--all-tenants", "--tenant", "shop"], "for one tenant or for all"),
     ],
 )
 def test_wrong_tokens(folder: Path, words: list[str], message: str) -> None:

@@ -33,9 +33,7 @@ def token() -> None:
 @click.option(
     "--tenant",
     metavar="NAME",
-    default="default",
-    show_default=True,
-    help="Whose broker; it is made if it is not there.",
+    help="Whose broker; it is made if it is not there. Default: default.",
 )
 @click.option(
     "--all-tenants", is_flag=True, help="A token for all tenants: requests choose one by the header Tamis-Tenant."
@@ -50,7 +48,9 @@ def token() -> None:
 )
 @click.option("--expires", metavar="MOMENT|DAYSd", help="When it ends, such as 2027-01-01 or 90d. Default: never.")
 @click.option("--note", metavar="TEXT", default="", help="What it is for.")
-def create(folder: str, tenant: str, all_tenants: bool, roles: tuple[str, ...], expires: str | None, note: str) -> None:
+def create(
+    folder: str, tenant: str | None, all_tenants: bool, roles: tuple[str, ...], expires: str | None, note: str
+) -> None:
     """Make a token for the service of FOLDER and print it.
 
     Nobody can ask for it again: FOLDER has only its hash.
@@ -59,13 +59,16 @@ def create(folder: str, tenant: str, all_tenants: bool, roles: tuple[str, ...], 
     Example:
       tamis token create alerts --tenant shop --role publish --expires 90d --note checkout
     """
-    from tamis.service.tenants import folder_of
+    from tamis.service.tenant_names import DEFAULT, folder_of
     from tamis.service.tokens import ALL_TENANTS, TokenFile
 
     end = _end(expires)
+    if all_tenants and tenant is not None:
+        raise OptionError("a token is for one tenant or for all. Hint: leave out --tenant or --all-tenants")
+    name = ALL_TENANTS if all_tenants else tenant or DEFAULT
     if not all_tenants:
-        folder_of(Path(folder), tenant).mkdir(parents=True, exist_ok=True)
-    _, text = TokenFile(Path(folder)).create(ALL_TENANTS if all_tenants else tenant, roles, end, note)  # type: ignore[arg-type]
+        folder_of(Path(folder), name).mkdir(parents=True, exist_ok=True)
+    _, text = TokenFile(Path(folder)).create(name, roles, end, note)  # type: ignore[arg-type]
     click.echo(text)
 
 
@@ -111,11 +114,16 @@ def _end(text: str | None) -> datetime | None:
     if text is None:
         return None
     days = text.removesuffix(_DAYS)
+    now = datetime.now(UTC)
     if days != text and days.isdecimal():
         try:
-            return datetime.now(UTC) + timedelta(days=int(days))
+            end: datetime | None = now + timedelta(days=int(days))
         except OverflowError:
             raise OptionError(
                 f"--expires {text} is too far away. Hint: leave it out for a token that never ends"
             ) from None
-    return moment_of(text)
+    else:
+        end = moment_of(text)
+    if end is not None and end.replace(tzinfo=end.tzinfo or UTC) <= now:
+        raise OptionError(f"--expires {text} is over already")
+    return end

@@ -23,7 +23,8 @@ from tamis.errors import FileError, OptionError, did_you_mean, shortened
 from tamis.service.connections import PLACE, TOO_MANY, Place
 from tamis.service.problems import ProblemError
 from tamis.service.service import Service
-from tamis.service.tenants import DEFAULT, Tenant
+from tamis.service.tenant_names import DEFAULT
+from tamis.service.tenants import Tenant
 from tamis.service.tokens import ALL_TENANTS, ROLES, Role, Token
 
 OPEN = ("/", "/console/{name}", "/health", "/ready", "/openapi.json")

@@ -142,7 +142,7 @@ class _Request:
 
         async def noted_send(message: Message) -> None:
             if self._status == 0:
-                self._status = {"websocket.accept": 101}.get(message["type"], message.get("status", 0))
+                self._status = 101 if message["type"] == "websocket.accept" else int(message.get("status", 0))
             await send(message)
 
         return noted_send

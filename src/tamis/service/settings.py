@@ -30,7 +30,7 @@ from tamis.earlier.history import History, read_age
 from tamis.errors import FileError, OptionError, SchemaError, did_you_mean, shortened
 from tamis.language.schema import Schema
 from tamis.service.config import Limits, LogLevel, ServiceConfig, TenantConfig, TokensWanted
-from tamis.service.tenants import checked_tenant
+from tamis.service.tenant_names import checked_tenant
 from tamis.service.webhooks.settings import WebhookSettings
 
 C = TypeVar("C", Limits, ServiceConfig, WebhookSettings)

@@ -10,7 +10,6 @@ says anything about another tenant.
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TypeVar
 
 from tamis.broker import Broker
 from tamis.broker import open as open_broker
-from tamis.errors import IdTypeError, OptionError, UnknownIdError, shortened
+from tamis.errors import IdTypeError, UnknownIdError
 from tamis.service.config import ServiceConfig, TenantConfig
 from tamis.service.event_schema import EventSchema
 from tamis.service.figures import Figures
@@ -27,30 +26,13 @@ from tamis.service.metrics import TenantMetrics
 from tamis.service.problems import ProblemError
 from tamis.service.rate import Rate
 from tamis.service.single_publishing import SinglePublisher
+from tamis.service.tenant_names import DEFAULT, folder_of, is_tenant, tenants_of
 from tamis.service.webhooks.delivery import Sender
 from tamis.service.webhooks.store import Store
 from tamis.service.webhooks.webhooks import Webhooks
 from tamis.service.work import Lane, Threads
 
 T = TypeVar("T")
-
-DEFAULT = "default"
-FOLDER = "tenants"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-
-
-def checked_tenant(name: str) -> str:
-    """A name of a tenant, which is also the name of its folder.
-
-    Raises
-    ------
-    OptionError
-    """
-    if not _NAME.fullmatch(name):
-        raise OptionError(
-            f"{shortened(name)} is not a name of a tenant. Hint: small letters, digits, - and _, at most 63 of them"
-        )
-    return name
 
 
 class Tenant:
@@ -194,19 +176,3 @@ class Tenants:
         for tenant in self._open.values():
             tenant.close()
         self._open.clear()
-
-
-def tenants_of(folder: Path) -> list[str]:
-    """The tenants that have a folder."""
-    home = folder / FOLDER
-    return [path.name for path in sorted(home.iterdir()) if is_tenant(folder, path.name)] if home.is_dir() else []
-
-
-def is_tenant(folder: Path, name: str) -> bool:
-    """Whether there is a tenant of this name."""
-    return _NAME.fullmatch(name) is not None and (folder / FOLDER / name).is_dir()
-
-
-def folder_of(folder: Path, tenant: str) -> Path:
-    """The folder of a tenant's broker."""
-    return folder / FOLDER / checked_tenant(tenant)
