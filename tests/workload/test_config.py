@@ -145,7 +145,10 @@ def test_wrong_parameters_of_detection_are_refused(parameters: dict[str, Any], m
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"style": "alert"}', "style must be one of be-gen, op-index, alerts, fabret, detection, not 'alert'"),
+        (
+            '{"style": "alert"}',
+            "style must be one of be-gen, op-index, alerts, fabret, tatbul, ads, detection, not 'alert'",
+        ),
         ('{"style": ["alerts"]}', "style must be one of be-gen"),
         ('{"style": "alerts", "symbol": 3}', "AlertsConfig has no parameter 'symbol'; did you mean 'symbols'"),
         ('{"style": "detection", "symbols": 3}', "DetectionConfig has no parameter 'symbols'"),
@@ -195,6 +198,9 @@ def test_presets_are_the_columns_of_the_papers_and_our_shapes() -> None:
         "fabret-focus",
         "fabret-other-focus",
         "fabret-few-values",
+        "tatbul",
+        "ps-tree-intervals",
+        "ps-tree-ads",
     ]
     be_tree = preset("be-tree")
     assert (be_tree.dimensions, be_tree.cardinality, be_tree.base_events) == (400, 48, 100)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.cli.generate import generate
-from tamis.workload import AlertsConfig, AnyConfig, DetectionConfig, FabretConfig, read_config
+from tamis.workload import AdsConfig, AlertsConfig, AnyConfig, DetectionConfig, FabretConfig, TatbulConfig, read_config
 from tests.cli.running import pairs, run
 
 
@@ -34,11 +34,21 @@ def test_every_parameter_has_an_option(config: type[AnyConfig]) -> None:
             subscription_skew=0.5, event_skew=1, correlation=0.5, focus_start=5, focus_names=10, few_values=4, events=4,
             other_events=2, seed=3,
         )),
+        ("tatbul", TatbulConfig(
+            subscriptions=50, dimensions=3, length=5, alpha=0.5, spread=40, events=4, other_events=2, seed=3
+        )),
+        ("ps-tree-ads", AdsConfig(
+            subscriptions=50, dimensions=30, cardinality=9, subscription_size=4, largest_size=12, event_size=6,
+            match_probability=0.5, equality_ratio=0.5, operator_class="med", range_share=0.2, alpha=1, events=4,
+            other_events=2, seed=3,
+        )),
     ],
 )  # fmt: skip
 def test_all_parameters_reach_the_config(tmp_path: Path, name: str, config: AnyConfig) -> None:
-    given = [field.name for field in fields(config) if field.name != "style"]
-    assert all(getattr(config, field.name) != field.default for field in fields(config) if field.name != "style")
+    given = [
+        field.name for field in fields(config) if field.name != "style" and getattr(config, field.name) is not None
+    ]
+    assert all(getattr(config, field.name) != field.default for field in fields(config) if field.name in given)
     words = [word for each in given for word in (f"--{each.replace('_', '-')}", getattr(config, each))]
     result = run("generate", tmp_path / "w", "--preset", name, *words, "--wide")
     assert result.stderr.startswith("50 subscriptions, 4 events and 2 other events:\n")

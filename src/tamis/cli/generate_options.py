@@ -24,6 +24,10 @@ _OPTIONS: dict[str, tuple[type, str]] = {
     "focus_start": (int, "fabret only: first attribute that subscriptions use."),
     "focus_names": (int, "fabret only: number of attributes that subscriptions use. 0: all."),
     "few_values": (int, "fabret only: number of values on fixed attributes. 0: all."),
+    "length": (int, "tatbul only: length of the intervals."),
+    "overlap": (float, "tatbul only: share of the pairs of intervals that intersect."),
+    "spread": (int, "tatbul only: number of different distances from the origin, instead of --overlap."),
+    "largest_size": (int, "ads only: largest number of predicates per subscription."),
 }
 """Parameter -> the type and the help of its option."""
 

@@ -14,6 +14,8 @@
     derived, papers      drawing the papers' styles
     alerts               AlertsConfig, and drawing price alerts
     fabret               FabretConfig, and drawing Fabret's workload
+    tatbul               TatbulConfig, intervals and their overlap
+    ads                  AdsConfig, advertisements and sessions
     detection/           DetectionConfig, rules and their events
     domain               the meaning of the numbers
     zipf, implied        drawing by popularity; operators that a value satisfies
@@ -24,6 +26,7 @@ Zhang, Chan and Tan, OpIndex, VLDB 2014, section 7.1.
 """
 
 from tamis.errors import WorkloadError
+from tamis.workload.ads import AdsConfig
 from tamis.workload.alerts import AlertsConfig
 from tamis.workload.arrays import EventArrays, PredicateArrays
 from tamis.workload.config import Numbers, OperatorClass, Style, WorkloadConfig
@@ -37,6 +40,7 @@ from tamis.workload.presets import PRESETS, preset
 from tamis.workload.rule_workload import RuleWorkload
 from tamis.workload.styles import AnyConfig
 from tamis.workload.tables import TABLES, Column, column
+from tamis.workload.tatbul import TatbulConfig, measured_overlap
 from tamis.workload.workload import Workload
 from tamis.workload.write import read_config, write
 
@@ -46,6 +50,7 @@ __all__ = [
     "PRESETS",
     "SUBSCRIPTION_BLOCK",
     "TABLES",
+    "AdsConfig",
     "AlertsConfig",
     "AnyConfig",
     "Column",
@@ -58,11 +63,13 @@ __all__ = [
     "PredicateWorkload",
     "RuleWorkload",
     "Style",
+    "TatbulConfig",
     "Workload",
     "WorkloadConfig",
     "WorkloadError",
     "column",
     "generate",
+    "measured_overlap",
     "preset",
     "read_config",
     "write",

@@ -14,7 +14,7 @@ from tamis.workload.config import OperatorClass
 from tamis.workload.draw import SUBSCRIPTION_BLOCK, Draws, Stream
 from tamis.workload.implied import IMPLIED, Literals, implied_literals, implied_operators
 
-_KEPT_EVENT_BLOCKS = 500
+KEPT_EVENT_BLOCKS = 500
 """Blocks of base events kept for reuse: half a million events, some 180 MB at 30 attributes."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -58,7 +58,7 @@ class DerivedDraws(Draws):
     def __init__(self, config: DerivedParameters) -> None:
         super().__init__(config.seed, config.subscriptions, config.event_size)
         self._parameters = config
-        self._base_block = lru_cache(_KEPT_EVENT_BLOCKS)(lambda block: self._event_block(Stream.EVENTS, block))
+        self._base_block = lru_cache(KEPT_EVENT_BLOCKS)(lambda block: self._event_block(Stream.EVENTS, block))
 
     def events(self, rows: I64s) -> EventArrays:
         """The events with these numbers. The base events repeat."""
@@ -79,13 +79,17 @@ class DerivedDraws(Draws):
 
     def _subscription_block(self, rng: np.random.Generator, first: int) -> PredicateArrays:
         config = self._parameters
-        base = self._pick(self.base_of(first + np.arange(SUBSCRIPTION_BLOCK)), self._base_block)
+        base = self._bases(self.base_of(first + np.arange(SUBSCRIPTION_BLOCK)))
         kept = self._keep(rng, base)
         attribute, values = base.attribute[kept], base.value[kept]
         operators = implied_operators(rng, len(values), config.equality_ratio, IMPLIED[config.operator_class])
         prefix = self._prefixes(rng, attribute, operators)
         literals = implied_literals(rng, operators, values, config.cardinality, config.range_share)
         return predicates(kept, attribute, operators, literals, prefix)
+
+    def _bases(self, rows: I64s) -> EventArrays:
+        """What the subscriptions of the base events with these numbers are derived from: usually the events themselves."""
+        return self._pick(rows, self._base_block)
 
     def _keep(self, rng: np.random.Generator, base: EventArrays) -> Bools:
         """Which predicates of its event each subscription keeps: each with the same probability, and at least one."""

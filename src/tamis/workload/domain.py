@@ -59,6 +59,13 @@ class Domain:
         return offsets(lengths), text[np.arange(columns) < lengths[:, None]]
 
 
+class IntegerDomain(Domain):
+    """Attributes `a0`, `a1`, ... with integers."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__([f"a{number}" for number in range(count)], [False] * count, floats=False, word=b"", digits=1)
+
+
 class PaperDomain(Domain):
     """The domain of the papers' workloads: `a0`, `a1`, ... with numbers, `s2`, ... with strings like `v00042`.
 

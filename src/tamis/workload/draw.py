@@ -67,9 +67,12 @@ class Draws(ABC):
     def _rng(self, stream: Stream, block: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(stream, block)))
 
-    def _pick(self, rows: I64s, draw_block: Callable[[int], EventArrays]) -> EventArrays:
-        """The events with these numbers, taken from their blocks. Only one block is in memory at a time."""
-        attribute = np.empty((len(rows), self._event_size), np.int32)
+    def _pick(self, rows: I64s, draw_block: Callable[[int], EventArrays], size: int | None = None) -> EventArrays:
+        """The events with these numbers, taken from their blocks. Only one block is in memory at a time.
+
+        `size` is the number of their columns. None: the event size.
+        """
+        attribute = np.empty((len(rows), self._event_size if size is None else size), np.int32)
         value = np.empty(attribute.shape, self.value_type)
         blocks, within = np.divmod(rows, EVENT_BLOCK)
         for block in np.unique(blocks).tolist():

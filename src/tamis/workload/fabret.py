@@ -22,7 +22,6 @@ from tamis.kernels.numbers import Bools, I64s
 from tamis.language.operators import Operator
 from tamis.workload.arrays import EventArrays, PredicateArrays
 from tamis.workload.derived import predicates
-from tamis.workload.domain import Domain
 from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK, Draws, Stream
 from tamis.workload.implied import CODE, Literals, implied_operators
 from tamis.workload.parameters import Config
@@ -151,14 +150,6 @@ class FabretConfig(Config):
     def usable_names(self) -> int:
         """The number of names that subscriptions use."""
         return self.focus_names or self.dimensions
-
-
-class FabretDomain(Domain):
-    """The names `a0`, `a1`, ... with integers."""
-
-    def __init__(self, config: FabretConfig) -> None:
-        names = [f"a{number}" for number in range(config.dimensions)]
-        super().__init__(names, [False] * len(names), floats=False, word=b"", digits=1)
 
 
 class FabretDraws(Draws):

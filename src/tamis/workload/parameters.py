@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -24,11 +24,13 @@ class Config:
     """The parameters that all workloads share. The class of a style adds its own parameters and their allowed values.
 
     `words` are parameters with a list of allowed words. `whole` and `real` are whole and real numbers with their ranges.
+    `optional` are numbers that may be None.
     """
 
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     whole: ClassVar[Mapping[str, tuple[int, int]]] = {}
     real: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    optional: ClassVar[tuple[str, ...]] = ("events",)
 
     style: str
     subscriptions: int
@@ -40,12 +42,15 @@ class Config:
         for name, words in self.words.items():
             _check_word(name, getattr(self, name), words)
         for name, (low, high) in {**_COMMON, **self.whole}.items():
-            if name == "events" and self.events is None:
-                continue
-            # Store plain numbers: NumPy's scalars would print in another way.
-            object.__setattr__(self, name, _whole(name, getattr(self, name), low, high))
+            self._store(name, _whole, low, high)
         for name, (least, most) in self.real.items():
-            object.__setattr__(self, name, _real(name, getattr(self, name), least, most))
+            self._store(name, _real, least, most)
+
+    def _store(self, name: str, check: Callable[[str, Any, Any, Any], float], low: float, high: float) -> None:
+        value = getattr(self, name)
+        if value is not None or name not in self.optional:
+            # Store plain numbers: NumPy's scalars would print in another way.
+            object.__setattr__(self, name, check(name, value, low, high))
 
     @property
     def event_count(self) -> int:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tamis.workload.ads import AdDraws, AdsConfig
 from tamis.workload.alerts import AlertDomain, AlertDraws, AlertsConfig
 from tamis.workload.arrays import EventArrays, PredicateArrays, concatenate
-from tamis.workload.domain import Domain, PaperDomain
+from tamis.workload.domain import Domain, IntegerDomain, PaperDomain
 from tamis.workload.draw import SUBSCRIPTION_BLOCK, Draws
-from tamis.workload.fabret import FabretConfig, FabretDomain, FabretDraws
+from tamis.workload.fabret import FabretConfig, FabretDraws
 from tamis.workload.papers import PaperDraws
 from tamis.workload.styles import PredicateConfig
+from tamis.workload.tatbul import TatbulConfig, TatbulDraws
 from tamis.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -85,6 +87,10 @@ def _made_of(config: PredicateConfig) -> tuple[Domain, Draws]:
         case AlertsConfig():
             return AlertDomain(config), AlertDraws(config)
         case FabretConfig():
-            return FabretDomain(config), FabretDraws(config)
+            return IntegerDomain(config.dimensions), FabretDraws(config)
+        case TatbulConfig():
+            return IntegerDomain(config.dimensions), TatbulDraws(config)
+        case AdsConfig():
+            return IntegerDomain(config.dimensions), AdDraws(config)
     domain = PaperDomain(config)
     return domain, PaperDraws(config, domain)

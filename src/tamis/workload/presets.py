@@ -12,11 +12,13 @@ from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from tamis.errors import WorkloadError, did_you_mean
+from tamis.workload.ads import AdsConfig
 from tamis.workload.alerts import AlertsConfig
 from tamis.workload.config import WorkloadConfig
 from tamis.workload.detection import DetectionConfig
 from tamis.workload.fabret import FabretConfig
 from tamis.workload.styles import AnyConfig
+from tamis.workload.tatbul import TatbulConfig
 
 _DENSE = WorkloadConfig(
     dimensions=100, cardinality=100, subscription_size=10, event_size=30, match_probability=0.001, equality_ratio=0.4
@@ -74,6 +76,13 @@ PRESETS: MappingProxyType[str, AnyConfig] = MappingProxyType(
         "fabret-focus": FabretConfig(focus_names=16),
         "fabret-other-focus": FabretConfig(focus_names=16, focus_start=16),
         "fabret-few-values": FabretConfig(few_values=2),
+        # Tatbul, figures 7 and 8; PS-Tree, table 3: 100,000 intervals and points on one attribute.
+        "tatbul": TatbulConfig(),
+        "ps-tree-intervals": TatbulConfig(
+            subscriptions=100_000, dimensions=1, length=100, alpha=0, spread=500_000, events=100_000
+        ),
+        # PS-Tree, table 2.
+        "ps-tree-ads": AdsConfig(),
     }
 )
 """Name of a preset -> its config, with 1,000,000 subscriptions (detection: 4,000) and seed 1."""

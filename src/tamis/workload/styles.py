@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TypeAlias, get_args
 
 from tamis.errors import WorkloadError
+from tamis.workload.ads import AdsConfig
 from tamis.workload.alerts import AlertsConfig
 from tamis.workload.config import WorkloadConfig
 from tamis.workload.detection import DetectionConfig
 from tamis.workload.fabret import FabretConfig
 from tamis.workload.parameters import read_parameters
+from tamis.workload.tatbul import TatbulConfig
 
-PredicateConfig: TypeAlias = WorkloadConfig | AlertsConfig | FabretConfig
+PredicateConfig: TypeAlias = WorkloadConfig | AlertsConfig | FabretConfig | TatbulConfig | AdsConfig
 """The configs of workloads whose subscriptions are conjunctions."""
 
 AnyConfig: TypeAlias = PredicateConfig | DetectionConfig
