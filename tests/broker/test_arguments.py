@@ -70,6 +70,10 @@ def assert_unchanged(broker: Broker) -> None:
         (lambda broker: broker.deliver(5, source="spark", batch=0), "matched"),
         (lambda broker: broker.backup(5), "path"),
         (lambda broker: broker.backup("a\0b"), "path"),
+        (lambda broker: broker.backup(":memory:"), "path"),
+        (lambda broker: broker.acknowledge_many([("ann", 1)]), "sequences"),
+        (lambda broker: broker.acknowledge_many({"ann": "x"}), "sequence"),
+        (lambda broker: broker.listen(5), "listener"),
     ],
 )
 def test_a_wrong_argument_is_an_error_that_names_it(broker: Broker, call: Callable[[Broker], Any], name: str) -> None:
@@ -208,3 +212,18 @@ def test_tables_that_lack_something_are_damaged(tmp_path: Path, change: str) -> 
     tables.close()
     with pytest.raises(BrokerError, match=r"no such (table|column).*Hint: the file is damaged"):
         open(tmp_path / "shop")
+
+
+def test_a_path_that_the_system_refuses(tmp_path: Path) -> None:
+    with pytest.raises(BrokerError, match=r"xx cannot be used: File name too long"):
+        open(tmp_path / ("x" * 5000))
+    with pytest.raises(BrokerError, match=r"xx cannot be used: File name too long"):
+        open(tmp_path / ("x" * 5000), read_only=True)
+    with open(":memory:") as shop, pytest.raises(BrokerError, match=r"xx cannot be made: File name too long"):
+        shop.backup(tmp_path / ("x" * 5000))
+
+
+@pytest.mark.parametrize("wrong", [5, None, "now"])
+def test_a_clock_must_return_a_datetime(wrong: Any) -> None:
+    with pytest.raises(OptionError, match="`clock` must return a datetime"):
+        open(":memory:", clock=lambda: wrong).publish({"price": 1})

@@ -95,6 +95,20 @@ def test_listeners_are_told_of_notes(broker: Broker) -> None:
     assert len(told) == 1
 
 
+def test_an_error_of_a_listener_harms_nobody(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    told: list[int] = []
+
+    def fails(subscribers: object, names: object) -> None:
+        raise ZeroDivisionError
+
+    broker.listen(fails)
+    broker.listen(lambda subscribers, names: told.append(len(names)))
+    receipt = broker.publish({"price": 3})
+    assert [len(receipt.matches)] == told
+    assert "a listener" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_costs_name_subscriptions_that_are_indexed() -> None:
     with open_broker(":memory:") as broker:
         broker.subscribe_many({"subscriber": "eve", "name": f"n{n}", "expression": f"a = {n}"} for n in range(8_000))

@@ -9,7 +9,7 @@ Read in this order:
     session             what all calls share: folder and lock    delivering      events that were matched on Spark
     tables              the truth, in SQLite                     folder          the files, and the lock of the writer
     state               what is kept in memory                   schedule        when subscriptions begin and end
-    alarm               a thread that looks at the clock
+    alarm               a thread that looks at the clock    forking         copies of brokers in forked processes
     publishing          events of all threads, in one commit     subscribing     changes of subscriptions
     valid_events        stored events that are still valid       event_text      events as JSON text
     valid_columns       their values, by attribute and form      strings         the strings of a column

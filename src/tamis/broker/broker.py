@@ -105,6 +105,7 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
         return self._published(Offer(rows, ends, given_keys, limit, table))
 
     def _published(self, offer: Offer) -> list[Receipt]:
+        self._check_writing()  # without the lock, before others wait for this offer
         return list(map(self._receipt, self._line.publish(offer)))
 
     def _receipt(self, published: Published) -> Receipt:
@@ -207,6 +208,8 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
         ------
         UnknownIdError, OptionError
         """
+        if not isinstance(sequences, Mapping):
+            raise OptionError(f"`sequences` must be a mapping from subscribers to numbers, not {shortened(sequences)}")
         with self._looking():
             moves = []
             for subscriber, sequence in sequences.items():

@@ -33,9 +33,13 @@ class Folder:
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool) -> None:
         self.path = Path(os.fsdecode(path))
-        if self.path.exists() and not self.path.is_dir():
+        try:
+            is_file, has_tables = self.path.exists() and not self.path.is_dir(), (self.path / TABLES).exists()
+        except OSError as error:
+            raise BrokerError(f"{self.path} cannot be used: {error.strerror}") from None
+        if is_file:
             raise BrokerError(f"{self.path} is a file. Hint: a broker needs a folder of its own")
-        if read_only and not (self.path / TABLES).exists():
+        if read_only and not has_tables:
             raise BrokerError(f"{self.path} has no broker. Hint: open it once without read_only")
         self._lock: FileIO | None = None
         self.mark = ""
@@ -114,6 +118,13 @@ class Folder:
         if self._lock is not None:
             if mark is not None:
                 self.note(mark)
+            if sys.platform != "win32":  # A process that is just being forked may have the file open, too.
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
+            self.part()
+
+    def part(self) -> None:
+        """Close the file of the lock. In a process that was forked, its parent keeps the lock."""
+        if self._lock is not None:
             self._lock.close()
             self._lock = None
 

@@ -217,8 +217,11 @@ class ListingCalls(StorageCalls):
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Have a function called when notes come, until the function that this returns is called.
 
-        The listener runs in the thread that writes, which holds the lock of the broker. It must be quick and raise no error.
+        The listener runs in the thread that writes, which holds the lock of the broker. It must be quick. If it raises an
+        error, the error is logged.
         """
+        if not callable(listener):
+            raise OptionError(f"`listener` must be a function, not {shortened(listener)}")
         with self._looking():
             self._state.listeners.append(listener)
 
@@ -247,7 +250,7 @@ class ListingCalls(StorageCalls):
     def close(self) -> None:
         with self._lock:
             lists, self._lists = self._lists, None
-        if lists is not None and not self._tables.in_memory:
+        if lists is not None and not self._tables.in_memory and not self._is_copy:
             lists.close()
         super().close()
 

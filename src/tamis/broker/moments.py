@@ -38,9 +38,10 @@ def read_moment(given: Any, name: str) -> int | None:
 
 def moment_of(given: datetime) -> int:
     """The moment of a clock's datetime."""
+    if not isinstance(given, date):
+        raise OptionError(f"`clock` must return a datetime, not {shortened(given)}")
     moment = read_moment(given, "clock")
-    if moment is None:
-        raise OptionError("`clock` must return a datetime, not None")
+    assert moment is not None
     return moment
 
 

@@ -15,6 +15,7 @@ from tamis.broker.checking import closed_mark, ensure_sound, ensure_sound_log
 from tamis.broker.compacting import Compacting
 from tamis.broker.delivering import Delivering
 from tamis.broker.folder import TABLES, Folder
+from tamis.broker.forking import part_in_children
 from tamis.broker.history_table import read_options
 from tamis.broker.housekeeping import Housekeeping
 from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
@@ -58,6 +59,8 @@ class Session:
         self._lock = threading.RLock()
         self._told = threading.Condition(self._lock)
         self._is_closed = False
+        self._is_copy = False
+        """Whether this is the copy of a broker in a process that was forked."""
         home = None if self._folder is None else self._folder.path
         with ExitStack() as stack:  # closes all if one cannot be opened
             if self._folder is not None:
@@ -91,6 +94,19 @@ class Session:
         if self._has_alarm:
             with self._lock:
                 self._alarm.set()
+        if self._folder is not None:
+            part_in_children(self)
+
+    def part(self) -> None:
+        """Leave the folder to the parent: this process was forked while the broker was open.
+
+        SQLite's connections must not be used in both processes. Another thread may have held the lock: it is not here.
+        """
+        self._is_copy = True
+        self._lock = threading.RLock()
+        self._told = threading.Condition(self._lock)
+        if self._folder is not None:
+            self._folder.part()
 
     @contextmanager
     def _looking(self) -> Iterator[None]:
@@ -142,6 +158,10 @@ class Session:
     def _check_open(self) -> None:
         if self._is_closed:
             raise BrokerError("the broker is closed. Hint: open the folder again")
+        if self._is_copy:
+            raise BrokerError(
+                "another process opened this broker, and was forked then. Hint: open the folder in this process"
+            )
         if self._state.is_doubtful:
             raise BrokerError("a call was interrupted halfway. Hint: close this broker and open the folder again")
 
@@ -174,6 +194,8 @@ class Session:
                 return
             self._is_closed = True
             self._told.notify_all()
+        if self._is_copy:
+            return
         if not self._read_only:
             self._housekeeping.finish()
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, groupby, islice
@@ -35,6 +36,8 @@ from tamis.matcher.matcher import Matcher, matcher_over
 
 _MOMENT = "moment"
 """The setting with the time of the last change of subscriptions."""
+
+_log = logging.getLogger("tamis")
 
 Progress = Callable[[int, int], None]
 """Is told how many subscriptions are done, and how many there are."""
@@ -372,7 +375,10 @@ class State:
         subscribers = self.subscriber_of.view()[names]
         self.queues.tell(Told(subscribers, events, names, moments), (self.event, self.meeting))
         for listener in self.listeners:
-            listener(subscribers, names)
+            try:
+                listener(subscribers, names)
+            except Exception:  # The notes are stored, whatever a listener does.
+                _log.exception("a listener of the broker has failed")
 
     def refresh(self) -> bool:
         """Read what another process has written. For brokers that only read. Returns whether it has written anything."""

@@ -15,7 +15,8 @@ from tamis.broker.folder import TABLES, make_folder
 from tamis.broker.retention import WhenFull, checked_retention, write_retention
 from tamis.broker.session import Session
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven
-from tamis.errors import BrokerError
+from tamis.broker.tables import MEMORY
+from tamis.errors import BrokerError, OptionError
 from tamis.language.values import INT64_MAX
 
 
@@ -71,6 +72,8 @@ class StorageCalls(Session):
             `path` is not a path.
         """
         target = Path(plain_path(path))
+        if str(target) == MEMORY:
+            raise OptionError(f"`path` must be the name of a folder, not {MEMORY!r}: a backup is a folder")
         with self._looking():
             pass
         try:
