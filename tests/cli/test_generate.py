@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.cli.generate import generate
-from tamis.workload import PRESETS, Numbers, OperatorClass, Style, WorkloadConfig, preset, read_config
+from tamis.workload import PRESETS, GramsConfig, Numbers, OperatorClass, Style, WorkloadConfig, preset, read_config
 from tests.cli.running import pairs, run
 
 
@@ -93,6 +93,7 @@ def test_the_choices_are_those_of_the_library() -> None:
         "style": list(get_args(Style)),
         "operator_class": list(get_args(OperatorClass)),
         "numbers": list(get_args(Numbers)),
+        "text": list(GramsConfig.words["text"]),
     }
 
 

@@ -147,7 +147,7 @@ def test_wrong_parameters_of_detection_are_refused(parameters: dict[str, Any], m
     [
         (
             '{"style": "alert"}',
-            "style must be one of be-gen, op-index, alerts, fabret, tatbul, ads, detection, not 'alert'",
+            "style must be one of be-gen, op-index, alerts, fabret, tatbul, ads, grams, derived-grams, detection, not 'alert'",
         ),
         ('{"style": ["alerts"]}', "style must be one of be-gen"),
         ('{"style": "alerts", "symbol": 3}', "AlertsConfig has no parameter 'symbol'; did you mean 'symbols'"),
@@ -201,6 +201,10 @@ def test_presets_are_the_columns_of_the_papers_and_our_shapes() -> None:
         "tatbul",
         "ps-tree-intervals",
         "ps-tree-ads",
+        "be-tree-authors",
+        "be-tree-titles",
+        "be-tree-match-authors",
+        "be-tree-match-titles",
     ]
     be_tree = preset("be-tree")
     assert (be_tree.dimensions, be_tree.cardinality, be_tree.base_events) == (400, 48, 100)

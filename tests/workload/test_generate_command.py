@@ -10,7 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.cli.generate import generate
-from tamis.workload import AdsConfig, AlertsConfig, AnyConfig, DetectionConfig, FabretConfig, TatbulConfig, read_config
+from tamis.workload import (
+    AdsConfig,
+    AlertsConfig,
+    AnyConfig,
+    DerivedGramsConfig,
+    DetectionConfig,
+    FabretConfig,
+    GramsConfig,
+    TatbulConfig,
+    read_config,
+)
 from tests.cli.running import pairs, run
 
 
@@ -41,6 +51,14 @@ def test_every_parameter_has_an_option(config: type[AnyConfig]) -> None:
             subscriptions=50, dimensions=30, cardinality=9, subscription_size=4, largest_size=12, event_size=6,
             match_probability=0.5, equality_ratio=0.5, operator_class="med", range_share=0.2, alpha=1, events=4,
             other_events=2, seed=3,
+        )),
+        ("be-tree-authors", GramsConfig(
+            subscriptions=50, text="titles", text_file="README.md", events=4, other_events=2, seed=3
+        )),
+        ("be-tree-match-authors", DerivedGramsConfig(
+            subscriptions=50, text="titles", text_file="README.md", subscription_size=4, event_size=12,
+            match_probability=0.5, equality_ratio=0.5, operator_class="high", range_share=0.2, events=4, other_events=2,
+            seed=3,
         )),
     ],
 )  # fmt: skip

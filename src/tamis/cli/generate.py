@@ -17,7 +17,8 @@ from tamis.errors import WorkloadError
 _PRESETS = (
     "be-tree", "ps-tree-dense", "ps-tree-sparse", "op-index", "dense", "sparse", "zipf", "range", "ads", "wide-dense",
     "wide-range", "wide-12", "wide-12-range", "alerts", "detection", "fabret", "fabret-inequalities", "fabret-focus",
-    "fabret-other-focus", "fabret-few-values", "tatbul", "ps-tree-intervals", "ps-tree-ads",
+    "fabret-other-focus", "fabret-few-values", "tatbul", "ps-tree-intervals", "ps-tree-ads", "be-tree-authors",
+    "be-tree-titles", "be-tree-match-authors", "be-tree-match-titles",
 )  # fmt: skip
 _STYLES = ("be-gen", "op-index")
 _OPERATOR_CLASSES = ("min", "low", "med", "high")

@@ -7,9 +7,12 @@ from typing import Any, TypeVar
 
 import click
 
+# Repeated here, because loading the library for --help would take long.
+_TEXTS = ("authors", "titles")
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_OPTIONS: dict[str, tuple[type, str]] = {
+_OPTIONS: dict[str, tuple[Any, str]] = {
     "fixed_equal": (int, "fabret only: number of predicates with = on fixed attributes."),
     "fixed_less": (int, "fabret only: number of predicates with < on fixed attributes."),
     "fixed_greater": (int, "fabret only: number of predicates with > on fixed attributes."),
@@ -28,6 +31,8 @@ _OPTIONS: dict[str, tuple[type, str]] = {
     "overlap": (float, "tatbul only: share of the pairs of intervals that intersect."),
     "spread": (int, "tatbul only: number of different distances from the origin, instead of --overlap."),
     "largest_size": (int, "ads only: largest number of predicates per subscription."),
+    "text": (click.Choice(_TEXTS), "grams only: what made lines are, if there is no --text-file."),
+    "text_file": (str, "grams only: text file with one string per line, for subscriptions and events."),
 }
 """Parameter -> the type and the help of its option."""
 

@@ -16,6 +16,8 @@
     fabret               FabretConfig, and drawing Fabret's workload
     tatbul               TatbulConfig, intervals and their overlap
     ads                  AdsConfig, advertisements and sessions
+    text/                lines of text: of files, or made of syllables
+    grams                GramsConfig, DerivedGramsConfig: lines as 3-grams
     detection/           DetectionConfig, rules and their events
     domain               the meaning of the numbers
     zipf, implied        drawing by popularity; operators that a value satisfies
@@ -34,6 +36,7 @@ from tamis.workload.detection import DetectionConfig
 from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK
 from tamis.workload.fabret import FabretConfig
 from tamis.workload.generate import generate
+from tamis.workload.grams import DerivedGramsConfig, GramsConfig
 from tamis.workload.implied import OPERATORS
 from tamis.workload.predicate_workload import PredicateWorkload
 from tamis.workload.presets import PRESETS, preset
@@ -54,9 +57,11 @@ __all__ = [
     "AlertsConfig",
     "AnyConfig",
     "Column",
+    "DerivedGramsConfig",
     "DetectionConfig",
     "EventArrays",
     "FabretConfig",
+    "GramsConfig",
     "Numbers",
     "OperatorClass",
     "PredicateArrays",

@@ -34,7 +34,10 @@ class PredicateArrays(NamedTuple):
 
 
 class EventArrays(NamedTuple):
-    """Events, one per row: distinct attributes, and the number of each value. `value` are doubles if numbers are floats."""
+    """Events, one per row: distinct attributes, and the number of each value. `value` are doubles if numbers are floats.
+
+    If events differ in size, the attributes of the shorter ones end with -1.
+    """
 
     attribute: I32s
     value: npt.NDArray[Any]
@@ -45,6 +48,13 @@ def offsets(counts: npt.NDArray[Any]) -> I64s:
     ends = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=ends[1:])
     return ends
+
+
+def runs(starts: I64s, sizes: I64s) -> I64s:
+    """The places of runs that begin at `starts`, one run after the other."""
+    ends = np.cumsum(sizes)
+    places: I64s = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - ends + sizes, sizes)
+    return places
 
 
 def first_subscriptions(arrays: PredicateArrays, count: int) -> PredicateArrays:

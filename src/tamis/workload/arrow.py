@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.kernels.numbers import Bools, I32s, I64s, U8s
-from tamis.workload.arrays import EventArrays, PredicateArrays
+from tamis.workload.arrays import EventArrays, PredicateArrays, offsets
 from tamis.workload.domain import Domain
 from tamis.workload.implied import OPERATORS
 from tamis.workload.zipf import Floats
@@ -58,21 +58,24 @@ class ArrowForm:
         )
 
     def events(self, arrays: EventArrays) -> pa.RecordBatch:
-        attribute = arrays.attribute.ravel()
+        used = arrays.attribute >= 0
+        attribute = arrays.attribute[used]
         pair = pa.StructArray.from_arrays(
-            [self._names.take(pa.array(attribute)), self._values(attribute, arrays.value.ravel())],
+            [self._names.take(pa.array(attribute)), self._values(attribute, arrays.value[used])],
             fields=list(self.event_schema.field("event").type.value_type),
         )
-        rows, size = arrays.attribute.shape
-        return pa.RecordBatch.from_arrays([_lists(np.arange(rows + 1) * size, pair)], schema=self.event_schema)
+        return pa.RecordBatch.from_arrays(
+            [_lists(offsets(np.count_nonzero(used, axis=1)), pair)], schema=self.event_schema
+        )
 
     def wide_events(self, arrays: EventArrays) -> pa.RecordBatch:
         """A column per attribute. It is NULL if an event lacks the attribute."""
-        rows = np.arange(len(arrays.value))[:, None]
-        values = np.zeros((len(rows), len(self._names)), arrays.value.dtype)
+        values = np.zeros((len(arrays.value), len(self._names)), arrays.value.dtype)
         absent = np.ones(values.shape, np.bool_)
-        values[rows, arrays.attribute] = arrays.value
-        absent[rows, arrays.attribute] = False
+        used = arrays.attribute >= 0
+        rows, attribute = np.nonzero(used)[0], arrays.attribute[used]
+        values[rows, attribute] = arrays.value[used]
+        absent[rows, attribute] = False
         columns = [self._column(rank, values[:, rank], absent[:, rank]) for rank in range(len(self._names))]
         return pa.RecordBatch.from_arrays(columns, schema=self.wide_schema)
 

@@ -37,6 +37,15 @@ class BaseEvents:
         return abs(round(1 / self.match_probability) * self.match_probability - 1) < _ROUNDING
 
 
+def check_derived_size(subscription_size: float, event_size: int) -> None:
+    """Refuse subscriptions that are larger than the events that they are derived from."""
+    if subscription_size > event_size:
+        raise WorkloadError(
+            f"subscription_size is {subscription_size:g}, but a subscription keeps predicates of an event, "
+            f"which has {event_size} (event_size)"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class WorkloadConfig(BaseEvents, Config):
     """The parameters of a workload. Two equal configs give exactly the same workload, with the same NumPy version.
@@ -145,11 +154,8 @@ class WorkloadConfig(BaseEvents, Config):
             raise WorkloadError(
                 f"event_size is {self.event_size}, but there are only {self.dimensions} attributes (dimensions)"
             )
-        if self.style == "be-gen" and self.subscription_size > self.event_size:
-            raise WorkloadError(
-                f"subscription_size is {size}, but a subscription keeps predicates of an event, "
-                f"which has {self.event_size} (event_size)"
-            )
+        if self.style == "be-gen":
+            check_derived_size(self.subscription_size, self.event_size)
         if self.style == "op-index" and not self.subscription_size.is_integer():
             raise WorkloadError(f"in style op-index, subscription_size is the largest size: a whole number, not {size}")
         if self.style == "op-index" and self.subscription_size > self.dimensions:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tamis.kernels.numbers import Bools, I32s, I64s, U8s
-from tamis.workload.arrays import offsets
+from tamis.workload.arrays import offsets, runs
 from tamis.workload.config import WorkloadConfig
 from tamis.workload.zipf import Floats
 
@@ -64,6 +64,34 @@ class IntegerDomain(Domain):
 
     def __init__(self, count: int) -> None:
         super().__init__([f"a{number}" for number in range(count)], [False] * count, floats=False, word=b"", digits=1)
+
+
+class TableDomain(Domain):
+    """Attributes with strings of a table: value 7 is the string at place 7. In LIKE patterns, digits are characters.
+
+    `strings` tells which attributes have them; the others have integers. None: all have strings.
+    """
+
+    def __init__(self, names: list[str], table: Sequence[str], strings: Sequence[bool] | None = None) -> None:
+        super().__init__(names, strings or [True] * len(names), floats=False, word=b"", digits=1)
+        encoded = [text.encode() for text in table]
+        self._text = np.frombuffer(b"".join(encoded), np.uint8)
+        self._ends = offsets(np.array([len(text) for text in encoded], np.int64))
+        # Where the characters of all strings begin: a character may take several bytes.
+        self._characters = np.append(np.flatnonzero(self._text & 0xC0 != 0x80), len(self._text))
+        self._first_character = np.searchsorted(self._characters, self._ends)
+
+    def spell(self, values: I64s | Floats, prefix: U8s) -> tuple[I64s, U8s]:
+        numbers = values.astype(np.int64, copy=False)
+        starts = self._ends[numbers]
+        kept = np.minimum(self._first_character[numbers] + prefix, self._first_character[numbers + 1])
+        stops = np.where(prefix > 0, self._characters[kept], self._ends[numbers + 1])
+        sizes = stops - starts + (prefix > 0)
+        ends = offsets(sizes)
+        text = np.full(int(ends[-1]), _PERCENT, np.uint8)
+        letters = stops - starts
+        text[runs(ends[:-1], letters)] = self._text[runs(starts, letters)]
+        return ends, text
 
 
 class PaperDomain(Domain):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
@@ -24,13 +25,14 @@ class Config:
     """The parameters that all workloads share. The class of a style adds its own parameters and their allowed values.
 
     `words` are parameters with a list of allowed words. `whole` and `real` are whole and real numbers with their ranges.
-    `optional` are numbers that may be None.
+    `optional` are numbers that may be None. `files` are paths of text files, or None.
     """
 
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     whole: ClassVar[Mapping[str, tuple[int, int]]] = {}
     real: ClassVar[Mapping[str, tuple[float, float]]] = {}
     optional: ClassVar[tuple[str, ...]] = ("events",)
+    files: ClassVar[tuple[str, ...]] = ()
 
     style: str
     subscriptions: int
@@ -45,6 +47,8 @@ class Config:
             self._store(name, _whole, low, high)
         for name, (least, most) in self.real.items():
             self._store(name, _real, least, most)
+        for name in self.files:
+            object.__setattr__(self, name, _path(name, getattr(self, name)))
 
     def _store(self, name: str, check: Callable[[str, Any, Any, Any], float], low: float, high: float) -> None:
         value = getattr(self, name)
@@ -91,6 +95,18 @@ def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in words:
         right = words[0] if len(words) == 1 else f"one of {', '.join(words)}"
         raise WorkloadError(f"{name} must be {right}, not {value!r}")
+
+
+def _path(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    try:
+        path = os.fspath(value)
+    except TypeError:
+        path = None
+    if not isinstance(path, str) or not path:
+        raise WorkloadError(f"{name} must be the path of a file, not {value!r}")
+    return path
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> int:

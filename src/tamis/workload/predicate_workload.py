@@ -13,6 +13,7 @@ from tamis.workload.arrays import EventArrays, PredicateArrays, concatenate
 from tamis.workload.domain import Domain, IntegerDomain, PaperDomain
 from tamis.workload.draw import SUBSCRIPTION_BLOCK, Draws
 from tamis.workload.fabret import FabretConfig, FabretDraws
+from tamis.workload.grams import DerivedGramDraws, DerivedGramsConfig, GramDomain, GramDraws, GramsConfig
 from tamis.workload.papers import PaperDraws
 from tamis.workload.styles import PredicateConfig
 from tamis.workload.tatbul import TatbulConfig, TatbulDraws
@@ -92,5 +93,9 @@ def _made_of(config: PredicateConfig) -> tuple[Domain, Draws]:
             return IntegerDomain(config.dimensions), TatbulDraws(config)
         case AdsConfig():
             return IntegerDomain(config.dimensions), AdDraws(config)
+        case GramsConfig():
+            return GramDomain(), GramDraws(config)
+        case DerivedGramsConfig():
+            return GramDomain(), DerivedGramDraws(config)
     domain = PaperDomain(config)
     return domain, PaperDraws(config, domain)

@@ -17,6 +17,7 @@ from tamis.workload.alerts import AlertsConfig
 from tamis.workload.config import WorkloadConfig
 from tamis.workload.detection import DetectionConfig
 from tamis.workload.fabret import FabretConfig
+from tamis.workload.grams import DerivedGramsConfig, GramsConfig
 from tamis.workload.styles import AnyConfig
 from tamis.workload.tatbul import TatbulConfig
 
@@ -83,6 +84,13 @@ PRESETS: MappingProxyType[str, AnyConfig] = MappingProxyType(
         ),
         # PS-Tree, table 2.
         "ps-tree-ads": AdsConfig(),
+        # BE-Tree, Table 3, last four columns: DBLP.
+        "be-tree-authors": GramsConfig(),
+        "be-tree-titles": GramsConfig(text="titles", subscriptions=250_000),
+        "be-tree-match-authors": DerivedGramsConfig(),
+        "be-tree-match-titles": DerivedGramsConfig(
+            text="titles", subscriptions=150_000, subscription_size=30, event_size=43
+        ),
     }
 )
 """Name of a preset -> its config, with 1,000,000 subscriptions (detection: 4,000) and seed 1."""

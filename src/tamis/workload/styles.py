@@ -10,10 +10,13 @@ from tamis.workload.alerts import AlertsConfig
 from tamis.workload.config import WorkloadConfig
 from tamis.workload.detection import DetectionConfig
 from tamis.workload.fabret import FabretConfig
+from tamis.workload.grams import DerivedGramsConfig, GramsConfig
 from tamis.workload.parameters import read_parameters
 from tamis.workload.tatbul import TatbulConfig
 
-PredicateConfig: TypeAlias = WorkloadConfig | AlertsConfig | FabretConfig | TatbulConfig | AdsConfig
+PredicateConfig: TypeAlias = (
+    WorkloadConfig | AlertsConfig | FabretConfig | TatbulConfig | AdsConfig | GramsConfig | DerivedGramsConfig
+)
 """The configs of workloads whose subscriptions are conjunctions."""
 
 AnyConfig: TypeAlias = PredicateConfig | DetectionConfig

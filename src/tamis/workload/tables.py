@@ -89,6 +89,7 @@ def _be_tree() -> list[Column]:
     smaller = replace(default, subscriptions=_HUNDRED_THOUSAND)
     # The paper gives no match probability for this column. Ours is the default.
     equalities = replace(smaller, equality_ratio=1.0, operator_class="min", cardinality=2)
+    probabilities = (0.0001, 0.001, 0.01, 0.03, 0.05, 0.09)
     return [
         _column("be-tree", "subscriptions", tuple(range(100_000, 1_000_001, 100_000)), default),
         _column("be-tree", "dimensions", (50, 100, 200, 400, 800, 1400), default),
@@ -103,7 +104,13 @@ def _be_tree() -> list[Column]:
             smaller,
         ),
         _column("be-tree", "equality_ratio", (0.2, 0.4, 0.6, 0.8, 1.0), default),
-        _column("be-tree", "match_probability", (0.0001, 0.001, 0.01, 0.03, 0.05, 0.09), default),
+        _column("be-tree", "match_probability", probabilities, default),
+        Column(
+            "be-tree", "authors", ("subscriptions",), (100_000, 200_000, 400_000, 760_000), preset("be-tree-authors")
+        ),
+        Column("be-tree", "titles", ("subscriptions",), (50_000, 100_000, 150_000, 250_000), preset("be-tree-titles")),
+        Column("be-tree", "match-authors", ("match_probability",), probabilities, preset("be-tree-match-authors")),
+        Column("be-tree", "match-titles", ("match_probability",), probabilities, preset("be-tree-match-titles")),
     ]
 
 
