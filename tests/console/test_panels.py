@@ -258,7 +258,7 @@ def test_dead_letters_of_a_webhook(console: Console, server: Server) -> None:
     console.open("queues")
     console.says("#webhooks", "3 dead letters")
     console.click("#webhooks summary")
-    console.says("#webhooks .letters", "no connection")
+    console.says("#webhooks .letters", "no connection: connection refused")
     assert console.text("#webhooks .letters").count('{"hooked": 1}') == 3
     console.click("#webhooks .letters li:first-child .danger")
     console.says("#webhooks", "2 dead letters")

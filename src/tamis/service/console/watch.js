@@ -138,15 +138,16 @@ const pause = (time, signal) => new Promise((resolve) => {
 function item(entry, subscriber) {
   const event = make("pre", { class: "code event" }, shown(jsonText(entry.event)));
   if (subscriber === null) return make("li", {}, make("p", {}, make("b", {}, `event ${format.count(entry.sequence)}`)), event);
-  const links = entry.subscriptions.slice(0, NAMES).map((name) =>
-    make("a", { href: subscriptionPlace(subscriber, name, entry.event_sequence) }, named(name)));
-  const more = entry.subscriptions.length - links.length;
+  const names = entry.subscriptions.slice(0, NAMES);
+  const links = names.flatMap((name) =>
+    [" ", make("a", { href: subscriptionPlace(subscriber, name, entry.event_sequence) }, named(name))]);
+  const more = entry.subscriptions.length - names.length;
   if (more > 0) links.push(make("span", { class: "quiet" }, ` and ${format.count(more)} more`));
   return make("li", {},
     make("p", {},
       make("b", {}, `note ${format.count(entry.sequence)}`), " ",
       make("span", { class: "quiet" }, `event ${format.count(entry.event_sequence)}${entry.expired ? ", expired" : ""}`),
-      " ", make("span", { class: "names" }, links),
+      make("span", { class: "names" }, links),
     ),
     event,
   );

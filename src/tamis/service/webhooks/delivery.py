@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import ssl
 import time
 from collections.abc import Sequence
@@ -62,7 +64,7 @@ class Sender:
         except h11.ProtocolError as error:
             return Outcome(False, f"the answer is not HTTP: {shortened(error, quoted=False)}")
         except OSError as error:
-            return Outcome(False, f"no connection: {error.strerror or error}")
+            return Outcome(False, f"no connection: {_reason(error)}")
         return _outcome(answer)
 
     async def _followed(
@@ -85,6 +87,13 @@ class Sender:
             target = other
             answer = await channel.post(target, headers, body)
         return answer
+
+
+def _reason(error: OSError) -> str:
+    """Why there is no connection. asyncio says that a call failed, and only the number says why."""
+    if isinstance(error, ssl.SSLError) or error.errno not in errno.errorcode:
+        return error.strerror or str(error)
+    return os.strerror(error.errno).lower()
 
 
 def _outcome(answer: Answer) -> Outcome:
