@@ -49,12 +49,12 @@ def subscriptions(chance: random.Random) -> Iterator[dict[str, Any]]:
         name, expression = chance.choice(
             [
                 (
-                    f"{genre} below {price}",
-                    f"price < {price} AND genre = '{genre}' AND pages > {chance.randint(100, 900)}",
+                    f"{genre} about {price}",
+                    f"price BETWEEN {price} AND {price + 1} AND genre = '{genre}' AND pages > {chance.randint(100, 900)}",
                 ),
                 (
                     f"{word} in {genre}",
-                    f"title LIKE '%{word}%' AND genre = '{genre}' AND year < {chance.randint(1800, 1900)}",
+                    f"title LIKE '%{word}%' AND genre = '{genre}' AND year = {chance.randint(1780, 1900)}",
                 ),
                 (f"signed {genre}", f"signed AND genre = '{genre}' AND price BETWEEN {price} AND {price + 3}"),
             ]

@@ -15,9 +15,12 @@ import httpx2
 
 from tamis.service.tokens import ROLES, Role, TokenFile
 from tests.cli.running import run
+from tests.service.forking import Fork, can_fork
 
 PATIENCE = 120
 """Seconds after which a test gives up."""
+COMMAND = ("-m", "tamis")
+"""The program of a service as users start it. By default, tests start a fork that does the same."""
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
 
@@ -29,20 +32,30 @@ class Server:
         folder: Path,
         *words: object,
         environment: Mapping[str, str] | None = None,
-        program: Sequence[str] = ("-m", "tamis"),
+        program: Sequence[str] = (),
     ) -> None:
         self.folder = folder
-        command = [sys.executable, *program, "serve", str(folder), "--port", "0", *map(str, words)]
+        command = ["serve", str(folder), "--port", "0", *map(str, words)]
         # A pipe that nobody reads would fill up, hence a file.
         self._log = folder.with_name(folder.name + ".log")
-        with open(self._log, "ab") as log:
-            self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, **(environment or {})}
-            )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        every = {**os.environ, **(environment or {})}
+        self.process: Fork | subprocess.Popen[str]
+        if can_fork() and not program:
+            self.process = Fork(command, folder.with_name(folder.name + ".fifo"), self._log, every)
+            line = self.process.first_line
+        else:
+            with open(self._log, "ab") as log:
+                self.process = subprocess.Popen(
+                    [sys.executable, *(program or COMMAND), *command],
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    env=every,
+                )
+            assert self.process.stdout is not None
+            line = self.process.stdout.readline()
         if not line:
-            self.process.wait()
+            self.process.wait(PATIENCE)
             raise AssertionError(self.log())
         self.url = line.split()[-1]
         self.client = httpx2.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
@@ -77,14 +90,14 @@ class Server:
         """End the process as systemd does. Returns what it has logged."""
         self.client.close()
         self.process.terminate()
-        self.process.communicate(timeout=PATIENCE)
+        self.process.wait(PATIENCE)
         return self.log()
 
     def kill(self) -> None:
         """End the process at once."""
         self.client.close()
         self.process.kill()
-        self.process.communicate(timeout=PATIENCE)
+        self.process.wait(PATIENCE)
 
 
 def add_indexed_tenant(server: Server, name: str = "indexed") -> dict[str, str]:

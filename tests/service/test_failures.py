@@ -16,7 +16,7 @@ import pytest
 
 from tamis.broker import open as open_broker
 from tests.broker import faults as fault
-from tests.service.serving import NDJSON, PATIENCE, Server, TokenServer, kind, refusal, serving
+from tests.service.serving import COMMAND, NDJSON, PATIENCE, Server, TokenServer, kind, refusal, serving
 
 
 @pytest.mark.long
@@ -171,7 +171,7 @@ def lines_in_parts(server: Server, parts: int, sent: threading.Semaphore, go_on:
 
 def test_a_publisher_may_finish_when_the_service_ends(folder: Path) -> None:
     """SIGTERM comes in the middle of a long body. Streams end, new connections are refused, and the publisher gets its answer."""
-    server = Server(folder)
+    server = Server(folder, program=COMMAND)
     server.subscribe("ann", "all", "n >= 0")
     sent, go_on = threading.Semaphore(0), threading.Event()
     answers: list[httpx2.Response] = []
@@ -224,6 +224,7 @@ def test_a_call_and_a_body_that_never_end_do_not_hold_up_the_end(folder: Path) -
         while server.client.get("/v1/figures").json()["events"] < 2:
             pass
         connection.sendall(b"GET /v1/stats HTTP/1.1\r\n" + host + b"\r\n")
+        assert isinstance(server.process, subprocess.Popen)
         assert server.process.stdout is not None
         assert server.process.stdout.readline() == "stuck\n"
         log = server.stop()

@@ -20,7 +20,7 @@ def begin_first_use(loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
 
     def run() -> None:
         with suppress(TamisError, OSError):  # There is no room: the first requests compile.
-            _use()
+            use()
         with suppress(RuntimeError):  # The start has failed, and the loop is closed.
             loop.call_soon_threadsafe(_end, ended)
 
@@ -33,7 +33,13 @@ def _end(ended: asyncio.Future[None]) -> None:
         ended.set_result(None)
 
 
-def _use() -> None:
+def use() -> None:
+    """Do in a temporary folder what a first subscriber and a first publisher do.
+
+    Raises
+    ------
+    BrokerError, OSError
+    """
     with (
         tempfile.TemporaryDirectory(prefix="tamis-", ignore_cleanup_errors=True) as folder,
         open_broker(folder, synchronous="off") as broker,
