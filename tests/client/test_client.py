@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -19,15 +18,10 @@ import pytest
 import tamis
 from tamis.broker import Broker
 from tamis.client import AsyncClient, Client
+from tests.cli.running import run
 from tests.client.breaking_proxy import breaking
 from tests.markdown import ROOT
 from tests.service.serving import Server, serving
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("client")) as found:
-        yield found
 
 
 @pytest.fixture
@@ -43,19 +37,7 @@ def test_a_token_opens_its_tenant_and_its_roles(tmp_path: Path) -> None:
                 client.attributes()
             assert (caught.value.status, caught.value.kind) == (401, "no-token")
             assert caught.value.request_id
-        command = [
-            sys.executable,
-            "-m",
-            "tamis",
-            "token",
-            "create",
-            str(tmp_path),
-            "--tenant",
-            "shop",
-            "--role",
-            "publish",
-        ]
-        made = subprocess.run(command, capture_output=True, text=True, check=True)
+        made = run("token", "create", tmp_path, "--tenant", "shop", "--role", "publish")
         token = re.findall(r"tamis_\S+", made.stdout)[0]
         with tamis.connect(server.url, token=token) as client:
             assert client.publish({"x": 1}).sequence == 1
@@ -188,7 +170,7 @@ class TestBatches:
         with pytest.raises(tamis.EventError) as caught:
             client.publish_many(events, with_matches=False)
         assert (caught.value.row, caught.value.attribute) == (55_000, "row")
-        assert caught.value.__notes__ == ["published before: 5000"]
+        assert caught.value.__notes__ == ["published before: 55000"]
         assert [note.event["row"] for note in client.notifications("rows")] == [0, 1, 2]
 
     def test_a_receipt_without_matches_counts_them(self, client: tamis.client.Client) -> None:

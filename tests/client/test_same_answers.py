@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tamis
 from tests.client.script import STEPS, Answer, answers
-from tests.service.serving import serving
+from tests.service.serving import Server, in_tenant
 
 
 async def from_plain(subject: Any) -> list[Answer]:
@@ -22,7 +21,7 @@ async def from_plain(subject: Any) -> list[Answer]:
 
 
 async def from_async(url: str) -> list[Answer]:
-    async with tamis.connect_async(url) as client:
+    async with tamis.connect_async(url, tenant="async") as client:
 
         async def call(method: str, arguments: tuple[Any, ...], words: dict[str, Any]) -> Any:
             answer = getattr(client, method)(*arguments, **words)
@@ -43,11 +42,12 @@ def compare(found: list[Answer], expected: list[Answer]) -> None:
     assert {place: (step, mine, wanted) for place, (step, mine, wanted) in enumerate(pairs) if mine != wanted} == {}
 
 
-def test_the_client_answers_as_a_broker_does(tmp_path: Path, expected: list[Answer]) -> None:
-    with serving(tmp_path) as server, tamis.connect(server.url) as client:
+def test_the_client_answers_as_a_broker_does(server: Server, expected: list[Answer]) -> None:
+    in_tenant(server, "plain")
+    with tamis.connect(server.url, tenant="plain") as client:
         compare(asyncio.run(from_plain(client)), expected)
 
 
-def test_the_async_client_answers_as_a_broker_does(tmp_path: Path, expected: list[Answer]) -> None:
-    with serving(tmp_path) as server:
-        compare(asyncio.run(from_async(server.url)), expected)
+def test_the_async_client_answers_as_a_broker_does(server: Server, expected: list[Answer]) -> None:
+    in_tenant(server, "async")
+    compare(asyncio.run(from_async(server.url)), expected)

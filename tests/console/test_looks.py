@@ -144,9 +144,12 @@ const placeOf = (element) => {
 };
 window.places = [];
 window.unseen = [];
+// The window may get the focus only now. What has the focus in it was not reached by a key then.
+let pressed = false;
+addEventListener("keydown", () => pressed = true, true);
 addEventListener("focusin", ({ target }) => {
   window.places.push(placeOf(target));
-  if (getComputedStyle(target).outlineStyle === "none") window.unseen.push(placeOf(target));
+  if (pressed && getComputedStyle(target).outlineStyle === "none") window.unseen.push(placeOf(target));
 });
 return [...document.querySelectorAll(controls)]
   .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.disabled)

@@ -48,9 +48,11 @@ def error_in(document: Mapping[str, Any], status: int, subject: Mapping[str, Any
     else:
         made = AccessError if status in (401, 403) else ServiceError
         error = made(detail, status=status, kind=kind, request_id=document.get("request_id"))
-    for name in ("published", "subscribed"):
-        if document.get(name):
-            error.add_note(f"{name} before: {document[name]}")
+    for name, before in (("published", subject.get("before", 0)), ("subscribed", 0)):
+        last = document.get(name, 0)
+        stored = before + (last if type(last) is int else 0)
+        if stored:
+            error.add_note(f"{name} before: {stored}")
     return error
 
 

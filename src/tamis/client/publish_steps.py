@@ -12,6 +12,7 @@ from tamis.client.event_lines import Block, blocks_of
 from tamis.client.exchange import Steps
 from tamis.client.subscription_steps import StepMaker
 from tamis.client.writing import JSON, NDJSON, chunks, moment_text, path_of, query_of
+from tamis.errors import ServiceError
 from tamis.matcher.options import plain_limit
 
 _EVENTS = path_of("events")
@@ -43,7 +44,12 @@ class PublishSteps(StepMaker):
         found: list[Receipt] = []
         limit = _limit(k)
         for block in blocks_of(events, valid_until, keys):
-            found += yield from self._publish_block(block, limit, with_matches)
+            try:
+                found += yield from self._publish_block(block, limit, with_matches)
+            except ServiceError as error:
+                if block.first and error.status is None:  # Nothing is known of this block, but all of those before.
+                    error.add_note(f"published before: {block.first} at least")
+                raise
         return found
 
     def _publish_block(self, block: Block, k: int | None, with_matches: bool) -> Steps[list[Receipt]]:
@@ -55,7 +61,10 @@ class PublishSteps(StepMaker):
             headers=NDJSON,
             query=query,
             repeatable=block.repeatable,
-            subject={"row_of": lambda line: None if block.is_single else block.first + line - 1},
+            subject={
+                "row_of": lambda line: None if block.is_single else block.first + line - 1,
+                "before": block.first,
+            },
             patience=0,
         )
         return list(map(receipt_of, found["receipts"]))
