@@ -195,6 +195,37 @@ def test_a_token_may_stand_in_the_address_of_a_stream(guarded: TokenServer) -> N
     assert token not in guarded.server.log()
 
 
+def test_a_token_that_is_revoked_ends_its_streams(guarded: TokenServer) -> None:
+    known, token = guarded.tokens.create("shop", ("subscribe",))
+    admin, reader = guarded.clients["shop", "admin"], guarded.client(token)
+    path = "/v1/subscribers/revoked"
+    admin.put(f"{path}/subscriptions/x", json={"expression": "revoked >= 0"})
+    admin.post("/v1/events", json={"revoked": 1})
+    with (
+        events(guarded.server, "revoked", params={"access_token": token}) as found,
+        socket_of(guarded.server, "revoked", f"?access_token={token}") as talk,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert next(found).id == "1"
+        heard(talk)
+        waiting = pool.submit(reader.get, f"{path}/notifications", params={"after": 1, "wait": 60})
+        while admin.get("/v1/figures").json()["streams"] < 3:
+            pass
+        guarded.tokens.revoke(known.id)
+        talk.send('{"acknowledge": 1}')
+        assert heard(talk)["problem"]["type"] == "urn:tamis:problem:no-token"
+        admin.post("/v1/events", json={"revoked": 2})
+        ended = next(found)
+        assert (ended.event, json.loads(ended.data)["type"]) == ("problem", "urn:tamis:problem:no-token")
+        assert list(found) == []
+        with pytest.raises(ConnectionClosed) as caught:
+            talk.recv(PATIENCE)
+        assert caught.value.rcvd is not None
+        assert caught.value.rcvd.code == 1008
+        assert waiting.result().status_code == 401
+    assert admin.get(path).json()["cursor"] == 0
+
+
 def test_a_tenant_has_a_limit_of_streams(strict: Server) -> None:
     headers = {"Tamis-Tenant": "narrow"}
     (strict.folder / "tenants" / "narrow").mkdir(exist_ok=True)

@@ -48,6 +48,17 @@ class Visit:
     state: dict[str, Any]
     """What the log and the metrics know of the request."""
 
+    def check_token(self) -> None:
+        """Refuse to go on if the token was revoked or is over meanwhile. Streams ask before each page.
+
+        Raises
+        ------
+        ProblemError
+        """
+        with _reading_tokens(self.service):
+            if self.token is not None and not self.service.tokens.is_valid(self.token):
+                raise _no_token()
+
     @contextmanager
     def streaming(self) -> Iterator[None]:
         """Count a stream, or a request that waits, while the block runs.
@@ -126,19 +137,31 @@ def _token(connection: HTTPConnection, service: Service) -> Token | None:
         scheme = "bearer" if text else ""
     if not scheme and not service.config.needs_tokens:
         return None
-    try:
+    with _reading_tokens(service):
         found = service.tokens.find(text.strip()) if scheme.lower() == "bearer" else None
+    if found is None:
+        raise _no_token()
+    return found
+
+
+@contextmanager
+def _reading_tokens(service: Service) -> Iterator[None]:
+    """Say in the log why the tokens cannot be read, and nothing of it in the answer.
+
+    Raises
+    ------
+    ProblemError
+    """
+    try:
+        yield
     except FileError as error:
         service.log("error", "tokens", reason=str(error))
         raise ProblemError(503, "no-tokens", "the tokens cannot be read. Hint: the log says why") from None
-    if found is None:
-        raise ProblemError(
-            401,
-            "no-token",
-            "this needs a valid token. Hint: send `Authorization: Bearer TOKEN`; `tamis token create` makes one",
-            headers={"WWW-Authenticate": 'Bearer realm="tamis"'},
-        )
-    return found
+
+
+def _no_token() -> ProblemError:
+    detail = "this needs a valid token. Hint: send `Authorization: Bearer TOKEN`; `tamis token create` makes one"
+    return ProblemError(401, "no-token", detail, headers={"WWW-Authenticate": 'Bearer realm="tamis"'})
 
 
 class Needs:

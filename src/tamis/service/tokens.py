@@ -86,6 +86,11 @@ class TokenFile:
         is_right = hmac.compare_digest(_hash(given), known.hash if known else _hash(""))
         return known if known is not None and is_right and not known.is_over(datetime.now(UTC)) else None
 
+    def is_valid(self, token: Token) -> bool:
+        """Whether a token that was found before is still there and not over."""
+        self.all()
+        return self._tokens.get(token.id) == token and not token.is_over(datetime.now(UTC))
+
     def create(
         self, tenant: str, roles: tuple[Role, ...], expires: datetime | None = None, note: str = ""
     ) -> tuple[Token, str]:

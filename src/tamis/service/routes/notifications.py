@@ -60,6 +60,7 @@ async def _waited(visit: Visit, subscriber: str, after: int | None, limit: int, 
             while True:
                 found = await _notes(visit, subscriber, after, limit)
                 left = end - asyncio.get_running_loop().time()
+                visit.check_token()
                 if found is not None or left <= 0 or visit.service.stopping.is_set():
                     return _answer(found)
                 await waiter.wait(left)

@@ -61,12 +61,20 @@ class Pages:
         return found
 
     async def follow(self, first: list[NoteText]) -> AsyncIterator[list[NoteText]]:
-        """Pages as they come, and an empty page every `_BEAT` seconds without notes."""
+        """Pages as they come, and an empty page every `_BEAT` seconds without notes.
+
+        Raises
+        ------
+        UnknownIdError, RetentionError
+        ProblemError
+            The token was revoked.
+        """
         visit, page = self._visit, first
         last = time.monotonic()
         async with visit.tenant.hub.waiting(self._subscriber) as waiter:
             while not visit.service.stopping.is_set():
                 if page or time.monotonic() - last >= _BEAT:
+                    visit.check_token()
                     yield page
                     last = time.monotonic()
                 else:
@@ -131,8 +139,8 @@ class EventStream(Response):
             async for page in self._pages.follow(self._first):
                 self._first = []
                 await _put(send, seconds, b"".join(map(_event, page)) or b":\n\n")
-        except TamisError as error:
-            document = json_bytes(problem_of(error).document())
+        except (TamisError, ProblemError) as error:
+            document = json_bytes(_problem(error).document())
             await _put(send, seconds, b"event: problem\ndata: " + document + b"\n\n")
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -190,8 +198,8 @@ async def _send_notes(socket: WebSocket, pages: Pages, first: list[NoteText]) ->
             first = []
             for note in page:
                 await _say(socket, f'{{"note":{note.text}}}')
-    except TamisError as error:
-        await _say(socket, _problem_text(problem_of(error)))
+    except (TamisError, ProblemError) as error:
+        await _say(socket, _problem_text(error))
         await _end(socket, _POLICY)
     else:
         await _end(socket, _GOING_AWAY)
@@ -206,13 +214,17 @@ async def _take_numbers(socket: WebSocket, visit: Visit, subscriber: str) -> Non
             await asyncio.sleep(seconds)
         visit.tenant.requests.take(1)
         try:
+            visit.check_token()
+        except ProblemError as error:
+            await _say(socket, _problem_text(error))
+            await _end(socket, _POLICY)
+            return
+        try:
             number = _number_in(message.get("text") or (message.get("bytes") or b"").decode(errors="replace"))
             await _acknowledge(visit, subscriber, number)
             await _say(socket, json.dumps({"acknowledged": number}))
-        except ProblemError as error:
+        except (TamisError, ProblemError) as error:
             await _say(socket, _problem_text(error))
-        except TamisError as error:
-            await _say(socket, _problem_text(problem_of(error)))
 
 
 async def _acknowledge(visit: Visit, subscriber: str, number: int) -> None:
@@ -238,5 +250,9 @@ async def _end(socket: WebSocket, code: int) -> None:
         await socket.close(code)
 
 
-def _problem_text(problem: ProblemError) -> str:
-    return json_bytes({"problem": problem.document()}).decode()
+def _problem(error: TamisError | ProblemError) -> ProblemError:
+    return error if isinstance(error, ProblemError) else problem_of(error)
+
+
+def _problem_text(error: TamisError | ProblemError) -> str:
+    return json_bytes({"problem": _problem(error).document()}).decode()

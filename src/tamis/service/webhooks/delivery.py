@@ -91,7 +91,7 @@ class Sender:
 
 def _reason(error: OSError) -> str:
     """Why there is no connection. asyncio says that a call failed, and only the number says why."""
-    if isinstance(error, ssl.SSLError) or error.errno not in errno.errorcode:
+    if isinstance(error, ssl.SSLError) or error.errno is None or error.errno not in errno.errorcode:
         return error.strerror or str(error)
     return os.strerror(error.errno).lower()
 
