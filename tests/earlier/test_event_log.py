@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import tamis
 from tamis.earlier.alike import AlikeEvents
@@ -63,6 +64,30 @@ def test_other_events_are_kept_in_groups() -> None:
         chunk = packed(given)
         assert isinstance(chunk, PackedEvents)
         assert chunk.events(range(21)) == given
+
+
+@pytest.mark.parametrize(
+    "last",
+    [None, float("nan"), -0.0, float("inf"), -float("inf"), 2**53, 2**63 - 1, 2**63, -(2**63), 10**400, (5,), "x"],
+)
+def test_values_that_come_together_have_the_keys_of_those_that_come_alone(last: Any) -> None:
+    values = [1, 2.5, None, -3, 0, last, 7]
+    together, alone = Column("a"), Column("a")
+    together.append(values, np.arange(7))
+    for place, value in enumerate(values):
+        alone.append([value], np.array([place]))
+    assert together.domains.tolist() == alone.domains.tolist()
+    assert together.keys.tolist() == alone.keys.tolist()
+    assert together.seen.tolist() == alone.seen.tolist()
+
+
+def test_an_integer_that_no_double_can_hold_is_missing_for_later_joins() -> None:
+    matcher: tamis.Matcher[str] = tamis.Matcher(history=tamis.History(rows=100))
+    for price in (*range(6), 10**400):
+        matcher.match({"price": price})
+    matcher.add("most", "NOT EXISTS (SELECT 1 FROM history h WHERE h.price > price)")
+    assert matcher.match({"price": 5}) == ["most"]
+    assert matcher.match({"price": 4}) == []
 
 
 def test_a_table_is_copied() -> None:

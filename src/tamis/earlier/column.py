@@ -37,7 +37,16 @@ from tamis.earlier.key_ranges import (
 )
 from tamis.encoding.columns import Column as ArrowColumn
 from tamis.encoding.columns import plain_texts
-from tamis.encoding.dimensions.keys import INT_BEYOND, INT_EXACT, KEY_MAX, KEY_MIN, code_of_bits, double_code, is_small
+from tamis.encoding.dimensions.keys import (
+    INT_BEYOND,
+    INT_EXACT,
+    KEY_MAX,
+    KEY_MIN,
+    code_of_bits,
+    double_code,
+    is_nan,
+    is_small,
+)
 from tamis.encoding.dimensions.labels import Labels
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import brief_kernel
@@ -59,11 +68,24 @@ NONE = KEY_MAX
 _LAST_LABEL = 2**62
 _FEW = 4
 """Values that are taken in one by one."""
-_NUMBERS = ({float}, {int}, {int, float})
+_NUMBERS = frozenset({float, int, type(None)})
 
 Given: TypeAlias = Any
 """The values of an attribute in an event of the log: a tuple, or the value of a raw event, which may be outside the language.
 None if there are none."""
+
+
+@brief_kernel
+def number_keys(bits: I64s, domains: I8s, keys: I64s) -> bool:
+    """Write the domains and keys of doubles, of which NaN is missing; whether all others are below 2**53 in magnitude."""
+    for i in range(len(bits)):
+        if is_small(bits[i]):
+            domains[i], keys[i] = NUMBER, code_of_bits(bits[i])
+        elif is_nan(bits[i]):
+            domains[i], keys[i] = MISSING, NONE
+        else:
+            return False
+    return True
 
 
 @brief_kernel
@@ -193,7 +215,7 @@ class Column:
     def append(self, values: Sequence[Given], numbers: I64s) -> None:
         """Take in the values of events with these numbers."""
         count = len(values)
-        domains, keys = self._domains.grow(count, fill=MISSING), self._keys.grow(count, fill=NONE)
+        domains, keys = self._domains.grow(count), self._keys.grow(count)
         if count <= _FEW:
             self._put_mixed(values, numbers, domains, keys)
             self.seen[domains] = True
@@ -202,8 +224,8 @@ class Column:
         if kinds == {tuple} and all(len(each) == 1 for each in values):
             values = [value for (value,) in values]
             kinds = set(map(type, values))
-        if kinds in _NUMBERS:
-            self._put_numbers(values, domains, keys)
+        if kinds <= _NUMBERS and _put_numbers(values, domains, keys):
+            pass
         elif kinds == {str} and all(map(is_well_formed, values)):
             domains[:] = TEXT
             keys[:] = self._text_keys(values)
@@ -211,16 +233,8 @@ class Column:
             self._put_mixed(values, numbers, domains, keys)
         self.seen[domains] = True
 
-    def _put_numbers(self, values: Sequence[float], domains: I8s, keys: I64s) -> None:
-        domains[:] = NUMBER
-        if not double_keys(np.array(values, np.float64).view(np.int64), keys):
-            for place, value in enumerate(values):
-                if _is_number(value):
-                    domains[place], keys[place] = number_key(value)
-                else:
-                    domains[place], keys[place] = MISSING, NONE
-
     def _put_mixed(self, values: Sequence[Given], numbers: I64s, domains: I8s, keys: I64s) -> None:
+        domains[:], keys[:] = MISSING, NONE
         texts, places = [], []
         for place, given in enumerate(values):
             value = given
@@ -393,6 +407,15 @@ class Column:
 
 
 _SEVERAL = object()
+
+
+def _put_numbers(values: Sequence[float | None], domains: I8s, keys: I64s) -> bool:
+    """Take in numbers, of which None is missing; whether all were small enough. If not, some were not taken in."""
+    try:
+        doubles = np.array(values, np.float64)  # None becomes NaN.
+    except OverflowError:
+        return False
+    return number_keys(doubles.view(np.int64), domains, keys)
 
 
 def _is_number(value: float) -> bool:

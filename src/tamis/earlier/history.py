@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import re
+import sys
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -117,7 +117,7 @@ def _checked_rows(rows: object) -> int:
 def _check_age(age: object) -> None:
     is_right = isinstance(age, timedelta) and age > timedelta(0)
     if isinstance(age, int | float) and not isinstance(age, bool):
-        is_right = math.isfinite(age) and age > 0
+        is_right = 0 < age <= sys.float_info.max
     if not is_right:
         raise OptionError(
             f"age is how long events are retained and must be a timedelta or a number above 0, not {shortened(age)}. "

@@ -32,6 +32,8 @@ INT_BEYOND = 2**63
 """From this magnitude on, every number of the language is a double."""
 
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
+_INFINITY = 0x7FF0_0000_0000_0000
+"""The bits of infinity. Those of NaN, without the sign, are above."""
 _DOUBLE = struct.Struct("<d")
 _INT64 = struct.Struct("<q")
 
@@ -87,6 +89,12 @@ def is_labelled(value: float) -> bool:
 def is_small(bits: int) -> bool:
     """Whether the double with these bits is below 2**53 in magnitude, and not NaN."""
     return (bits & _SIGN) < LARGE_FIRST
+
+
+@inlined
+def is_nan(bits: int) -> bool:
+    """Whether the double with these bits is NaN."""
+    return (bits & _SIGN) > _INFINITY
 
 
 @inlined
