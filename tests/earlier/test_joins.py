@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -161,6 +162,24 @@ def test_an_index_is_made_when_a_join_asks_and_dropped_when_none_does() -> None:
     retained.keep_indexes(())
     assert window.indexed() == set()
     assert retained.log.columns == {}
+
+
+@pytest.mark.parametrize(
+    ("price", "truth"),
+    [(0, True), (5000, True), (5001, False), (None, False), (tamis.Interval(5001, 6000), False), ([1, 9000], True)],
+)
+def test_exists_walks_chains_of_any_length(price: Any, truth: bool) -> None:
+    """The only event that satisfies both comparisons is the first of a chain that is longer than a walk."""
+    retained = Retained(tamis.History(rows=6000))
+    some = tamis.parse("EXISTS (SELECT 1 FROM history h WHERE h.item = item AND h.price >= price)")
+    for row in range(5000):
+        retain(retained, flatten({"item": "pen", "price": 5000 if row == 0 else -1}))
+    event = flatten({"item": "pen", "price": price})
+    assert EventJoins(event, retained.begin(event)).truth(some) is truth
+    retain(retained, flatten({"item": "pen", "price": [3, 9000]}))
+    assert EventJoins(event, retained.begin(event)).truth(some) is (price is not None)
+    other = {**event, "item": ("ink",)}
+    assert EventJoins(other, retained.begin(other)).truth(some) is False
 
 
 def test_events_of_silent_keys_leave_when_they_are_old() -> None:

@@ -327,6 +327,7 @@ def test_a_pre_filter_that_skips_nothing_pauses() -> None:
     need, found = prefilter.needs_of(np.array([0], np.int32)), []
     for value in [1] * 8 + [2] * 8:
         retained.keep({"a": (value,)})
-        found.append(prefilter.passing(need, retained, lambda names: True) is not None)
+        is_asked = prefilter.is_asked(of_batch=False)
+        found.append(is_asked and prefilter.passing(need, retained, lambda names: True) is not None)
     # Two in vain, a pause of two, two in vain, a pause of four. Then all are skipped.
     assert found == [False] * 10 + [True] * 6

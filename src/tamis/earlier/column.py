@@ -51,6 +51,7 @@ from tamis.encoding.dimensions.labels import Labels
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import brief_kernel
 from tamis.kernels.numbers import Bools, I8s, I64s
+from tamis.kernels.packed import address_of
 from tamis.language.event import Value
 from tamis.language.operators import Operator
 from tamis.language.values import (
@@ -130,9 +131,9 @@ class _Texts:
     def known_keys(self, texts: pa.Array) -> I64s | None:
         """The keys of strings, if Arrow finds them all among some known ones. A dictionary took half as much time again."""
         known = self._known
+        if self._labels is not None or not len(self._codes) or len(self._codes) > 4 * len(texts):
+            return None  # Arrow makes a hash table of all of them for each call.
         if known is None or len(known[0]) < len(self._codes) // 2:
-            if self._labels is not None or not len(self._codes) or len(self._codes) > 4 * len(texts):
-                return None
             codes = np.array(list(self._codes.values()), np.int64)
             known = self._known = pa.array(list(self._codes), pa.large_string()), codes
         places = pc.index_in(texts.cast(pa.large_string()), value_set=known[0])
@@ -186,7 +187,11 @@ class Column:
 
     def __init__(self, attribute: str) -> None:
         self.attribute = attribute
+        self.count = 0
+        """The number of events."""
         self._domains, self._keys = GrowingArray(np.int8), GrowingArray(np.int64)
+        self._placed: tuple[Any, Any] = None, None
+        self._place: list[int] = []
         self._texts = _Texts()
         self.odd: dict[int, tuple[Value, ...]] = {}
         """The values of odd events, by number."""
@@ -197,9 +202,6 @@ class Column:
         self.text_moves = 0
         """How often keys of strings changed."""
 
-    def __len__(self) -> int:
-        return len(self._domains)
-
     @property
     def domains(self) -> I8s:
         return self._domains.view()
@@ -209,13 +211,23 @@ class Column:
         return self._keys.view()
 
     @property
+    def place(self) -> list[int]:
+        """The addresses and lengths of domains and keys, for kernels. They hold until events come or leave."""
+        domains, keys = self._domains.data, self._keys.data
+        if domains is not self._placed[0] or keys is not self._placed[1]:
+            self._placed = domains, keys
+            self._place = [address_of(domains), len(domains), address_of(keys), len(keys)]
+        return self._place
+
+    @property
     def nbytes(self) -> int:
         return self._domains.nbytes + self._keys.nbytes
 
-    def append(self, values: Sequence[Given], numbers: I64s) -> None:
+    def append(self, values: Sequence[Given], numbers: Sequence[int] | I64s) -> None:
         """Take in the values of events with these numbers."""
         count = len(values)
-        domains, keys = self._domains.grow(count), self._keys.grow(count)
+        domains, keys = self._domains.grow(count, fill=MISSING), self._keys.grow(count)
+        self.count += count
         if count <= _FEW:
             self._put_mixed(values, numbers, domains, keys)
             self.seen[domains] = True
@@ -233,7 +245,7 @@ class Column:
             self._put_mixed(values, numbers, domains, keys)
         self.seen[domains] = True
 
-    def _put_mixed(self, values: Sequence[Given], numbers: I64s, domains: I8s, keys: I64s) -> None:
+    def _put_mixed(self, values: Sequence[Given], numbers: Sequence[int] | I64s, domains: I8s, keys: I64s) -> None:
         domains[:], keys[:] = MISSING, NONE
         texts, places = [], []
         for place, given in enumerate(values):
@@ -268,6 +280,7 @@ class Column:
         """Take in the columns that an attribute of a table has, one for each kind. The rows have these numbers."""
         count = len(numbers)
         domains, keys = self._domains.grow(count, fill=MISSING), self._keys.grow(count, fill=NONE)
+        self.count += count
         columns = list(columns)
         for column in columns:
             of_domain, of_key = self._put_column(column)
@@ -389,6 +402,7 @@ class Column:
         """Forget the events from a position on, whose numbers count from `number` on."""
         self._domains = GrowingArray.of(self.domains[:position].copy())
         self._keys = GrowingArray.of(self.keys[:position].copy())
+        self.count = position
         self.odd = {each: values for each, values in self.odd.items() if each < number}
         self.changes += 1
 
@@ -396,6 +410,7 @@ class Column:
         """Keep only some positions; `gone` are the numbers of the others."""
         domains, keys = self.domains[positions], self.keys[positions]
         self._domains, self._keys = GrowingArray.of(domains), GrowingArray.of(keys)
+        self.count = len(keys)
         if self.seen[TEXT]:
             self._texts.keep(keys[domains == TEXT])
         if self.odd:

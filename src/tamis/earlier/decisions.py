@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.earlier.attribute_index import AttributeIndex, Wanted, holds
+from tamis.earlier.chain_search import NO, OPEN, YES, Sought, Test, search
 from tamis.earlier.column import Column
 from tamis.earlier.key_ranges import MISSING, ODD, Range, RangesByKind, key_of, satisfying
 from tamis.earlier.shelf import Events
@@ -158,6 +159,9 @@ class Decisions:
         tests = self._tests(join, conditions)
         if len(tests) == 1 and conditions.are_all and tests[0].negated and tests[0].wanted is not None:
             return self._some_other(join, tests[0], tests[0].wanted)
+        found = self._in_chain(tests) if conditions.are_all else OPEN
+        if found != OPEN:
+            return found == YES
         best, positions = self.candidates(tests, enough=len(tests) == 1 and conditions.are_all)
         if positions is None:
             return True
@@ -176,6 +180,28 @@ class Decisions:
                 kept = satisfied | odd
                 positions, doubtful = positions[kept], (doubtful | odd)[kept]
         return not doubtful.all() or self._evaluated(join, positions)
+
+    def _in_chain(self, tests: list[_Test]) -> int:
+        """Whether some event satisfies all tests, if one of them asks for a single key; OPEN if this does not decide."""
+        others: list[Test] = []
+        sought: tuple[Column, int, int] | None = None
+        for test in tests:
+            column, wanted, negated = test
+            if wanted is None:
+                return OPEN
+            if sought is None and not negated and not column.odd and len(wanted) == 1:
+                [(domain, ranges)] = wanted.items()
+                if len(ranges) == 1 and ranges[0][0] >= ranges[0][1]:
+                    if ranges[0][0] > ranges[0][1]:
+                        return NO
+                    sought = column, domain, ranges[0][0]
+                    continue
+            others.append(Test(column, wanted, negated))
+        chained = None if sought is None else self._events.chained(sought[0])
+        if sought is None or chained is None:
+            return OPEN
+        chains, first, end = chained
+        return search(chains, Sought(*sought[1:], first, end), others)
 
     def _evaluated(self, join: Exists, positions: I64s) -> bool:
         """Whether the evaluator finds that some of these events satisfies EXISTS."""

@@ -94,9 +94,11 @@ class EventLog:
         if waiting:
             first = self.next - len(waiting)
             for column in self.columns.values():
-                seen = len(column) - self._packed
+                seen = column.count - self._packed
                 if 0 < seen < len(waiting):
-                    ListedEvents(waiting[seen:]).fill(column, np.arange(first + seen, self.next))
+                    column.append(
+                        [event.get(column.attribute) for event in waiting[seen:]], range(first + seen, self.next)
+                    )
             self.waiting = []
             self._take(ListedEvents(waiting), first)
 
@@ -131,21 +133,24 @@ class EventLog:
         """Let the columns read a chunk, unless they have seen its events while they waited."""
         numbers = np.arange(first, first + len(chunk))
         for column in self.columns.values():
-            if len(column) == start:
+            if column.count == start:
                 chunk.fill(column, numbers)
 
     def column(self, attribute: str) -> Column:
         """The values of an attribute for all events."""
-        column = self.columns.get(attribute)
+        column, waiting = self.columns.get(attribute), len(self.waiting)
+        if column is not None and column.count == self._packed + waiting:
+            return column
         if column is None:
             column = Column(attribute)
             for start, chunk in zip(self._starts, self._chunks, strict=True):
                 chunk.fill(column, self.numbers(np.arange(start, start + len(chunk))))
             self.columns[attribute] = column
-        seen = len(column) - self._packed
-        if seen < len(self.waiting):
-            first = self.next - len(self.waiting)
-            ListedEvents(self.waiting[seen:]).fill(column, np.arange(first + seen, self.next))
+        seen = column.count - self._packed
+        if seen < waiting:
+            column.append(
+                [event.get(attribute) for event in self.waiting[seen:]], range(self.next - waiting + seen, self.next)
+            )
         return column
 
     def keep_columns(self, attributes: Collection[str]) -> None:
@@ -178,8 +183,8 @@ class EventLog:
     def position(self, number: int) -> int:
         """The position of an event, or of the next one if it is not there."""
         if self._numbers is None or number >= self.next - len(self.waiting):
-            known = len(self) - (self.next - number)
-            return max(known, 0)
+            position = self._packed + len(self.waiting) - self.next + number
+            return max(0, position)
         return int(np.searchsorted(self._numbers.view(), number))
 
     def positions(self, numbers: I64s) -> I64s:

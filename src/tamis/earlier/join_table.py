@@ -357,13 +357,12 @@ class JoinTable:
 
     def numbers(self, slots: I32s) -> I32s:
         """The number of the rest of each slot, or NO_REST."""
-        of_slot = self._of_slot.view()
-        if len(slots) and slots.max() >= len(of_slot):  # Slots of subscriptions that came alone, without joins.
+        try:
+            return self._of_slot.view().take(slots)
+        except IndexError:  # Slots of subscriptions that came alone, without joins.
             with self._lock:
                 self._grow(int(slots.max()) + 1)
-                of_slot = self._of_slot.view()
-        numbers: I32s = of_slot[slots]
-        return numbers
+            return self._of_slot.view().take(slots)
 
     def with_rest(self, slots: I32s) -> tuple[I64s, I32s]:
         """The places of those slots that have a rest, and the numbers of their rests."""
@@ -376,12 +375,12 @@ class JoinTable:
 
     def satisfied(self, slots: I32s, event: FlatEvent, events: Events, always: Iterable[Always] = ()) -> I32s:
         """The slots that an event satisfies, among slots whose constant part it satisfies, and among those of `always`."""
-        numbers = self.numbers(slots)
-        has_rest = np.flatnonzero(numbers != NO_REST)
+        places, numbers = self.with_rest(slots)
         joins = EventJoins(event, events)
-        if len(has_rest):
+        holds = self.holds(numbers.tolist(), joins)
+        if not all(holds):
             kept = np.ones(len(slots), np.bool_)
-            kept[has_rest] = self.holds(numbers[has_rest].tolist(), joins)
+            kept[places] = holds
             slots = slots[kept]
         more = [each.slots for each in always if joins.truth(each.expression) is True]
         self.note(joins)

@@ -25,7 +25,9 @@ NOBODY = -1
 _SMALLEST = 64
 
 
-class _Table(NamedTuple):
+class Table(NamedTuple):
+    """The latest event with each key."""
+
     keys: I64s
     domains: I64s
     """MISSING where the table is empty."""
@@ -34,7 +36,7 @@ class _Table(NamedTuple):
 
 
 @inlined
-def _place(table: _Table, domain: int, key: int) -> int:
+def place_of(table: Table, domain: int, key: int) -> int:
     """The place of a key, or the empty place where it would be."""
     mask = len(table.keys) - 1
     place: int = I64(spread_pair(I64(domain), I64(key)) & U64(mask))
@@ -44,7 +46,7 @@ def _place(table: _Table, domain: int, key: int) -> int:
 
 
 @brief_kernel
-def enter(table: _Table, before: I64s, domains: I8s, keys: I64s, start: int, end: int, used: int) -> tuple[int, int]:
+def enter(table: Table, before: I64s, domains: I8s, keys: I64s, start: int, end: int, used: int) -> tuple[int, int]:
     """Enter the events between two positions; returns the next position and the used places. Stops when half of them are used."""
     for position in range(start, end):
         domain = I64(domains[position])
@@ -53,7 +55,7 @@ def enter(table: _Table, before: I64s, domains: I8s, keys: I64s, start: int, end
             continue
         if 2 * used >= len(table.keys):
             return position, used
-        place = _place(table, domain, keys[position])
+        place = place_of(table, domain, keys[position])
         if table.domains[place] == MISSING:
             table.domains[place], table.keys[place] = domain, keys[position]
             used += 1
@@ -64,8 +66,8 @@ def enter(table: _Table, before: I64s, domains: I8s, keys: I64s, start: int, end
 
 
 @brief_kernel
-def latest_of(table: _Table, before: I64s, domain: int, key: int, end: int) -> int:
-    place = _place(table, domain, key)
+def latest_of(table: Table, before: I64s, domain: int, key: int, end: int) -> int:
+    place = place_of(table, domain, key)
     position = table.latest[place] if table.domains[place] != MISSING else NOBODY
     while position >= end:
         position = before[position]
@@ -107,9 +109,9 @@ def walk(before: I64s, heads: I64s, firsts: I64s, positions: I64s, owners: I64s)
 
 
 @brief_kernel
-def walk_back(table: _Table, before: I64s, domain: int, key: int, first: int, end: int, found: I64s) -> int:
+def walk_back(table: Table, before: I64s, domain: int, key: int, first: int, end: int, found: I64s) -> int:
     """Write the positions of a chain between two positions; returns how many, or one more than there is room for."""
-    place = _place(table, domain, key)
+    place = place_of(table, domain, key)
     position = table.latest[place] if table.domains[place] != MISSING else NOBODY
     count = 0
     while position >= first and count <= len(found):
@@ -147,11 +149,13 @@ class KeyChains:
         self._forget(0, _SMALLEST)
 
     def _forget(self, first: int, places: int) -> None:
-        self._table = _Table(np.zeros(places, np.int64), np.zeros(places, np.int64), np.zeros(places, np.int64))
+        self.table = Table(np.zeros(places, np.int64), np.zeros(places, np.int64), np.zeros(places, np.int64))
         self._used, self._done = 0, first
 
     def follow(self, end: int) -> I64s:
         """Enter the events up to a position. Returns the position before each event, with its key."""
+        if self._done >= end and self._changes == self.column.changes:
+            return self.before
         first = self.floor
         if self._changes != self.column.changes:
             self._changes = self.column.changes
@@ -161,7 +165,7 @@ class KeyChains:
         before = self.before
         while self._done < end:
             self._done, self._used = enter(
-                self._table, before, self.column.domains, self.column.keys, self._done, end, self._used
+                self.table, before, self.column.domains, self.column.keys, self._done, end, self._used
             )
             if self._done < end:
                 self._grow(first)
@@ -169,16 +173,16 @@ class KeyChains:
 
     def _grow(self, first: int) -> None:
         """Make the table again, for the living events alone, with room for as many again."""
-        latest = self._table.latest[(self._table.domains != MISSING) & (self._table.latest >= first)]
+        latest = self.table.latest[(self.table.domains != MISSING) & (self.table.latest >= first)]
         places = _SMALLEST
         while places < 4 * (len(latest) + 1):
             places *= 2
         done = self._done
         self._forget(first, places)
         nobody, keys = np.empty(len(latest), np.int64), self.column.keys[latest]
-        _, self._used = enter(self._table, nobody, self.column.domains[latest], keys, 0, len(latest), 0)
-        taken = self._table.domains != MISSING
-        self._table.latest[taken] = latest[self._table.latest[taken]]
+        _, self._used = enter(self.table, nobody, self.column.domains[latest], keys, 0, len(latest), 0)
+        taken = self.table.domains != MISSING
+        self.table.latest[taken] = latest[self.table.latest[taken]]
         self._done = done
 
     @property
@@ -189,7 +193,7 @@ class KeyChains:
 
     def latest(self, domain: int, key: int, end: int) -> int:
         """The position of the latest event with a key before position `end`, or NOBODY. It may have left."""
-        return int(latest_of(self._table, self.before, domain, key, end))
+        return int(latest_of(self.table, self.before, domain, key, end))
 
     def length(self, domain: int, key: int, first: int, end: int, most: int) -> int:
         """The number of events with a key between two positions, but at most `most`."""
@@ -204,5 +208,5 @@ class KeyChains:
     def few(self, domain: int, key: int, first: int, end: int, most: int) -> I64s | None:
         """The same, if there are at most `most` events."""
         found = np.empty(most, np.int64)
-        count = walk_back(self._table, self.before, domain, key, first, end, found)
+        count = walk_back(self.table, self.before, domain, key, first, end, found)
         return found[:count] if count <= most else None

@@ -50,6 +50,10 @@ class Events(ABC):
     def index(self, attribute: str) -> AttributeIndex:
         """The present values of an attribute."""
 
+    def chained(self, column: Column) -> tuple[KeyChains, int, int] | None:
+        """Chains of equal keys, with the first position of the history and the one behind its last; None if there are none."""
+        return None
+
     @abstractmethod
     def log_positions(self, positions: I64s) -> I64s:
         """The positions in the log of events at some positions of the indexes."""
@@ -120,6 +124,13 @@ class Window(Events):
         """Whether events left, or never came, between the first and the last one."""
         return self.log.gaps > 0
 
+    def chained(self, column: Column) -> tuple[KeyChains, int, int] | None:
+        if self.has_gaps():
+            return None
+        chains, (first, end) = self.chains(column), self._bounds()
+        chains.follow(end)
+        return chains, first, end
+
     def chains(self, column: Column) -> KeyChains:
         """Chains of equal keys. They are right if there are no gaps."""
         chains = self._chains.get(column.attribute)
@@ -158,6 +169,9 @@ class _Part(Window):
 
     def index(self, attribute: str) -> AttributeIndex:
         return self._window.followed(attribute, *self._part)
+
+    def chains(self, column: Column) -> KeyChains:
+        return self._window.chains(column)
 
 
 class _Gathered:

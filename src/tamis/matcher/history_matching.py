@@ -153,13 +153,17 @@ class HistoryMatching(HistoryChanges):
         """The slots, and what is decided for every event, without what the pre-filter skips. `begin` was called."""
         if table is not self._table:
             return slots, ()
-        if table.prefilter.unread:
+        prefilter = table.prefilter
+        if prefilter.unread:
             self._read_needs(slots)
+        if not prefilter.is_asked(of_batch=False):
+            return slots, always
         kept, left = table.screened(slots, always, Moment(self._retained, functools.partial(is_plain, event)))
-        table.prefilter.skips += _slots_of(always) - _slots_of(left)
+        if left is not always:
+            prefilter.skips += _slots_of(always) - _slots_of(left)
         if kept is None:
             return slots, left
-        table.prefilter.skips += int(np.count_nonzero(~kept))
+        prefilter.skips += int(np.count_nonzero(~kept))
         return slots[kept], left
 
     # -- batches
@@ -167,7 +171,8 @@ class HistoryMatching(HistoryChanges):
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         with self._in_turn():
             for row, event in enumerate(events):
-                self._check_wrong(event, row)
+                if not all(event.values()):
+                    self._check_wrong(event, row)
             match = functools.partial(self._candidates_of, events, threads)
             with closing(self._decided(match, ListedEvents(events), k)) as parts:
                 return list(map(then, parts))
@@ -237,6 +242,11 @@ class HistoryMatching(HistoryChanges):
                 odd = odd_rows(chunk, names)
             return not odd.all()
 
+        if not prefilter.is_asked(of_batch=True):
+            for part in parts if prefilter.unread else ():
+                if part.ids is self.ids:
+                    self._read_needs(part.slots)
+            return parts, always
         moment = Moment(self._retained, note_odd, intake.end)
         screened: list[Part] = []
         for part in parts:
