@@ -13,6 +13,7 @@ shelf             the events of one history
 attribute_index   the values of one attribute in one history, in order
 block_summary     summaries of blocks of events: the kernels of attribute_index
 key_chains        chains of events with equal keys
+chain_search      a walk of such a chain, until an event satisfies EXISTS
 decisions         the truth of joins for one event
 row_decisions     the truth of a join for many rows of a batch
 flat_text         flat events as JSON text, for files
