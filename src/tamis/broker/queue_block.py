@@ -71,7 +71,8 @@ class Block(NamedTuple):
 
     def stretch(self, subscriber: int) -> Stretch:
         """The notes of a subscriber. The stretch is empty if there are none."""
-        at = int(np.searchsorted(self.subscriber, subscriber))
+        # With a number of Python, NumPy would make the whole array one of int64 first.
+        at = int(self.subscriber.searchsorted(np.int32(subscriber)))
         if at == len(self.subscriber) or self.subscriber[at] != subscriber:
             return Stretch(0, 0, 0)
         return Stretch(int(self.start[at]), int(self.start[at + 1]), int(self.last[at]))
