@@ -11,7 +11,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.cli.generate import generate
-from tamis.workload import PRESETS, GramsConfig, Numbers, OperatorClass, Style, WorkloadConfig, preset, read_config
+from tamis.workload import (
+    PRESETS,
+    GramsConfig,
+    KeywordsConfig,
+    Numbers,
+    OperatorClass,
+    Style,
+    WorkloadConfig,
+    preset,
+    read_config,
+)
 from tests.cli.running import pairs, run
 
 
@@ -94,6 +104,8 @@ def test_the_choices_are_those_of_the_library() -> None:
         "operator_class": list(get_args(OperatorClass)),
         "numbers": list(get_args(Numbers)),
         "text": list(GramsConfig.words["text"]),
+        "predicates": list(KeywordsConfig.words["predicates"]),
+        "documents": list(KeywordsConfig.words["documents"]),
     }
 
 

@@ -142,12 +142,15 @@ def test_wrong_parameters_of_detection_are_refused(parameters: dict[str, Any], m
         DetectionConfig(**parameters)
 
 
+STYLES = ["be-gen", "op-index", "alerts", "fabret", "tatbul", "ads", "grams", "derived-grams", "keywords", "detection"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (
             '{"style": "alert"}',
-            "style must be one of be-gen, op-index, alerts, fabret, tatbul, ads, grams, derived-grams, detection, not 'alert'",
+            f"style must be one of {', '.join(STYLES)}, not 'alert'",
         ),
         ('{"style": ["alerts"]}', "style must be one of be-gen"),
         ('{"style": "alerts", "symbol": 3}', "AlertsConfig has no parameter 'symbol'; did you mean 'symbols'"),
@@ -205,6 +208,11 @@ def test_presets_are_the_columns_of_the_papers_and_our_shapes() -> None:
         "be-tree-titles",
         "be-tree-match-authors",
         "be-tree-match-titles",
+        "ps-tree-query-log",
+        "op-index-twitter",
+        "op-index-twitter-counts",
+        "op-index-wikipedia",
+        "op-index-wikipedia-counts",
     ]
     be_tree = preset("be-tree")
     assert (be_tree.dimensions, be_tree.cardinality, be_tree.base_events) == (400, 48, 100)

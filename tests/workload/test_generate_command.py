@@ -18,6 +18,7 @@ from tamis.workload import (
     DetectionConfig,
     FabretConfig,
     GramsConfig,
+    KeywordsConfig,
     TatbulConfig,
     read_config,
 )
@@ -59,6 +60,10 @@ def test_every_parameter_has_an_option(config: type[AnyConfig]) -> None:
             subscriptions=50, text="titles", text_file="README.md", subscription_size=4, event_size=12,
             match_probability=0.5, equality_ratio=0.5, operator_class="high", range_share=0.2, events=4, other_events=2,
             seed=3,
+        )),
+        ("op-index-twitter", KeywordsConfig(
+            subscriptions=50, predicates="halves", queries_file="README.md", documents_file="CHANGELOG.md",
+            documents="pages", vocabulary=500, planted_share=0.5, events=4, other_events=2, seed=3,
         )),
     ],
 )  # fmt: skip

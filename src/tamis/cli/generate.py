@@ -18,7 +18,8 @@ _PRESETS = (
     "be-tree", "ps-tree-dense", "ps-tree-sparse", "op-index", "dense", "sparse", "zipf", "range", "ads", "wide-dense",
     "wide-range", "wide-12", "wide-12-range", "alerts", "detection", "fabret", "fabret-inequalities", "fabret-focus",
     "fabret-other-focus", "fabret-few-values", "tatbul", "ps-tree-intervals", "ps-tree-ads", "be-tree-authors",
-    "be-tree-titles", "be-tree-match-authors", "be-tree-match-titles",
+    "be-tree-titles", "be-tree-match-authors", "be-tree-match-titles", "ps-tree-query-log",
+    "op-index-twitter", "op-index-twitter-counts", "op-index-wikipedia", "op-index-wikipedia-counts",
 )  # fmt: skip
 _STYLES = ("be-gen", "op-index")
 _OPERATOR_CLASSES = ("min", "low", "med", "high")
@@ -74,7 +75,9 @@ _NUMBERS = ("integer", "float")
 @click.option("--band-share", type=float, help="alerts only: share of alerts with BETWEEN.")
 @click.option("--volume-share", type=float, help="alerts only: share of alerts with a third predicate, on the volume.")
 @click.option(
-    "--planted-share", type=float, help="detection only: share of the events that are made to satisfy a rule."
+    "--planted-share",
+    type=float,
+    help="detection, keywords: share of the events that are made to satisfy a subscription.",
 )
 @style_options
 @click.option("--wide", is_flag=True, help="Write events with one column per attribute, not as a list of pairs.")

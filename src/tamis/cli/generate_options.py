@@ -9,6 +9,8 @@ import click
 
 # Repeated here, because loading the library for --help would take long.
 _TEXTS = ("authors", "titles")
+_PREDICATES = ("halves", "words", "counts")
+_DOCUMENTS = ("messages", "pages", "articles")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -33,6 +35,11 @@ _OPTIONS: dict[str, tuple[Any, str]] = {
     "largest_size": (int, "ads only: largest number of predicates per subscription."),
     "text": (click.Choice(_TEXTS), "grams only: what made lines are, if there is no --text-file."),
     "text_file": (str, "grams only: text file with one string per line, for subscriptions and events."),
+    "predicates": (click.Choice(_PREDICATES), "keywords only: what a word becomes."),
+    "queries_file": (str, "keywords only: text file with one query per line."),
+    "documents_file": (str, "keywords only: text file with one document per line."),
+    "documents": (click.Choice(_DOCUMENTS), "keywords only: made documents, if there is no --documents-file."),
+    "vocabulary": (int, "keywords only: number of words, the most frequent ones."),
 }
 """Parameter -> the type and the help of its option."""
 

@@ -18,6 +18,8 @@
     ads                  AdsConfig, advertisements and sessions
     text/                lines of text: of files, or made of syllables
     grams                GramsConfig, DerivedGramsConfig: lines as 3-grams
+    keywords             KeywordsConfig: queries as subscriptions, documents as events
+    planting             events that satisfy chosen subscriptions
     detection/           DetectionConfig, rules and their events
     domain               the meaning of the numbers
     zipf, implied        drawing by popularity; operators that a value satisfies
@@ -38,6 +40,7 @@ from tamis.workload.fabret import FabretConfig
 from tamis.workload.generate import generate
 from tamis.workload.grams import DerivedGramsConfig, GramsConfig
 from tamis.workload.implied import OPERATORS
+from tamis.workload.keywords import KeywordsConfig
 from tamis.workload.predicate_workload import PredicateWorkload
 from tamis.workload.presets import PRESETS, preset
 from tamis.workload.rule_workload import RuleWorkload
@@ -62,6 +65,7 @@ __all__ = [
     "EventArrays",
     "FabretConfig",
     "GramsConfig",
+    "KeywordsConfig",
     "Numbers",
     "OperatorClass",
     "PredicateArrays",

@@ -60,10 +60,11 @@ class Domain:
 
 
 class IntegerDomain(Domain):
-    """Attributes `a0`, `a1`, ... with integers."""
+    """Attributes with integers: `a0`, `a1`, ..., if they have no other names."""
 
-    def __init__(self, count: int) -> None:
-        super().__init__([f"a{number}" for number in range(count)], [False] * count, floats=False, word=b"", digits=1)
+    def __init__(self, count: int, names: list[str] | None = None) -> None:
+        names = names or [f"a{number}" for number in range(count)]
+        super().__init__(names, [False] * count, floats=False, word=b"", digits=1)
 
 
 class TableDomain(Domain):

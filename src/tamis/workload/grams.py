@@ -20,12 +20,12 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from tamis.errors import FileError
-from tamis.kernels.numbers import Bools, I32s, I64s
+from tamis.kernels.numbers import Bools
 from tamis.language.operators import Operator
 from tamis.workload.arrays import EventArrays, PredicateArrays, offsets, runs
 from tamis.workload.config import BaseEvents, OperatorClass, check_derived_size
@@ -34,8 +34,8 @@ from tamis.workload.domain import TableDomain
 from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK, Draws, Stream
 from tamis.workload.implied import CODE
 from tamis.workload.parameters import Config
+from tamis.workload.planting import Pairs, first_pairs, padded
 from tamis.workload.text import FileText, Lines, LineSource, MadeText
-from tamis.workload.text.lines import first_places
 
 Text = Literal["authors", "titles"]
 
@@ -163,14 +163,6 @@ class GramDomain(TableDomain):
         super().__init__([*names, "short"], characters)
 
 
-class Grams(NamedTuple):
-    """The 3-grams of some lines: line i has the attributes and values from ptr[i] to ptr[i + 1]."""
-
-    ptr: I64s
-    attribute: I32s
-    value: I64s
-
-
 class GramTable:
     """The 3-grams of the words of a text."""
 
@@ -185,7 +177,7 @@ class GramTable:
         self._value = 1 + number[:, 2:][complete]
         self._first_letter = 1 + number[:, 0]
 
-    def grams(self, lines: Lines) -> Grams:
+    def grams(self, lines: Lines) -> Pairs:
         """The 3-grams of lines. The first one of each attribute of a line counts."""
         sizes = self._sizes[lines.word]
         places = runs(self._starts[lines.word], sizes)
@@ -197,9 +189,7 @@ class GramTable:
         order = np.argsort(owner, kind="stable")
         attribute = np.concatenate([attribute, np.full(len(none), _SHORT)])[order]
         value = np.concatenate([value, self._first_letter[lines.word[lines.ptr[none]]]])[order]
-        first = first_places(owner[order], attribute, _DIMENSIONS)
-        counts = np.bincount(owner[order][first], minlength=len(lines.ptr) - 1)
-        return Grams(offsets(counts), attribute[first].astype(np.int32), value[first])
+        return first_pairs(owner[order], attribute, value, len(lines.ptr) - 1)
 
 
 def letter_words(line: str) -> list[str]:
@@ -292,15 +282,3 @@ class DerivedGramDraws(DerivedDraws):
         kept = super()._keep(rng, base) & (base.attribute >= 0)
         kept[:, 0] |= ~kept.any(axis=1)
         return kept
-
-
-def padded(grams: Grams, width: int) -> EventArrays:
-    """Events with a row for each line: its first `width` pairs. Attributes are -1 where a line has fewer."""
-    sizes = np.minimum(np.diff(grams.ptr), width)
-    used = np.arange(width) < sizes[:, None]
-    places = runs(grams.ptr[:-1], sizes)
-    attribute = np.full(used.shape, -1, np.int32)
-    value = np.zeros(used.shape, np.int64)
-    attribute[used] = grams.attribute[places]
-    value[used] = grams.value[places]
-    return EventArrays(attribute, value)

@@ -14,6 +14,7 @@ from tamis.workload.domain import Domain, IntegerDomain, PaperDomain
 from tamis.workload.draw import SUBSCRIPTION_BLOCK, Draws
 from tamis.workload.fabret import FabretConfig, FabretDraws
 from tamis.workload.grams import DerivedGramDraws, DerivedGramsConfig, GramDomain, GramDraws, GramsConfig
+from tamis.workload.keywords import KeywordDraws, KeywordsConfig
 from tamis.workload.papers import PaperDraws
 from tamis.workload.styles import PredicateConfig
 from tamis.workload.tatbul import TatbulConfig, TatbulDraws
@@ -97,5 +98,8 @@ def _made_of(config: PredicateConfig) -> tuple[Domain, Draws]:
             return GramDomain(), GramDraws(config)
         case DerivedGramsConfig():
             return GramDomain(), DerivedGramDraws(config)
+        case KeywordsConfig():
+            draws = KeywordDraws(config)
+            return draws.domain(), draws
     domain = PaperDomain(config)
     return domain, PaperDraws(config, domain)

@@ -18,6 +18,7 @@ from tamis.workload.config import WorkloadConfig
 from tamis.workload.detection import DetectionConfig
 from tamis.workload.fabret import FabretConfig
 from tamis.workload.grams import DerivedGramsConfig, GramsConfig
+from tamis.workload.keywords import KeywordsConfig
 from tamis.workload.styles import AnyConfig
 from tamis.workload.tatbul import TatbulConfig
 
@@ -91,6 +92,14 @@ PRESETS: MappingProxyType[str, AnyConfig] = MappingProxyType(
         "be-tree-match-titles": DerivedGramsConfig(
             text="titles", subscriptions=150_000, subscription_size=30, event_size=43
         ),
+        # PS-Tree, figure 15; OpIndex, figure 11.
+        "ps-tree-query-log": KeywordsConfig(
+            subscriptions=2_100_000, predicates="halves", documents="pages", vocabulary=200_000
+        ),
+        "op-index-twitter": KeywordsConfig(),
+        "op-index-twitter-counts": KeywordsConfig(predicates="counts"),
+        "op-index-wikipedia": KeywordsConfig(documents="articles"),
+        "op-index-wikipedia-counts": KeywordsConfig(predicates="counts", documents="articles"),
     }
 )
 """Name of a preset -> its config, with 1,000,000 subscriptions (detection: 4,000) and seed 1."""

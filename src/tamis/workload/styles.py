@@ -11,11 +11,19 @@ from tamis.workload.config import WorkloadConfig
 from tamis.workload.detection import DetectionConfig
 from tamis.workload.fabret import FabretConfig
 from tamis.workload.grams import DerivedGramsConfig, GramsConfig
+from tamis.workload.keywords import KeywordsConfig
 from tamis.workload.parameters import read_parameters
 from tamis.workload.tatbul import TatbulConfig
 
 PredicateConfig: TypeAlias = (
-    WorkloadConfig | AlertsConfig | FabretConfig | TatbulConfig | AdsConfig | GramsConfig | DerivedGramsConfig
+    WorkloadConfig
+    | AlertsConfig
+    | FabretConfig
+    | TatbulConfig
+    | AdsConfig
+    | GramsConfig
+    | DerivedGramsConfig
+    | KeywordsConfig
 )
 """The configs of workloads whose subscriptions are conjunctions."""
 

@@ -52,10 +52,19 @@ class FileText(LineSource):
         From a line to its words.
     distinct : bool
         Whether equal lines count once.
+    most : int or None
+        The number of different words to keep: the most frequent ones. None: all.
     """
 
     def __init__(
-        self, path: str, what: str, seed: int, split: Callable[[str], list[str]] = words_of, *, distinct: bool = False
+        self,
+        path: str,
+        what: str,
+        seed: int,
+        split: Callable[[str], list[str]] = words_of,
+        *,
+        distinct: bool = False,
+        most: int | None = None,
     ) -> None:
         found: Iterable[tuple[str, ...]] = (tuple(split(line)) for line in read_text(path, what))
         lines = [words for words in found if words]
@@ -65,12 +74,15 @@ class FileText(LineSource):
             raise FileError(f"the text ({what}) has no words", path=path)
         # The most frequent words have the lowest numbers, as in made text.
         counts = Counter(word for words in lines for word in words)
-        self.words = [word for word, _ in counts.most_common()]
+        self.words = [word for word, _ in counts.most_common(most)]
         number = {word: place for place, word in enumerate(self.words)}
+        if len(number) < len(counts):
+            lines = [kept for words in lines if (kept := tuple(word for word in words if word in number))]
         flat = [number[word] for words in lines for word in words]
         whole = Lines(offsets(np.array([len(words) for words in lines])), np.array(flat, np.int64))
         order = np.random.default_rng(np.random.SeedSequence(seed)).permutation(len(lines))
         self.count = len(lines)
+        self.longest = int(np.diff(whole.ptr).max())
         self._lines = whole.take(order)
 
     def take(self, rows: I64s) -> Lines:

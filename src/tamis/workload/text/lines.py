@@ -44,6 +44,9 @@ class LineSource(ABC):
     words: Sequence[str]
     """The words by their number. All are lower case."""
 
+    longest: int
+    """The most words of a line."""
+
     @abstractmethod
     def take(self, rows: I64s) -> Lines:
         """The lines with these numbers."""

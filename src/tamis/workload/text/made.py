@@ -19,7 +19,7 @@ from tamis.workload.text.vocabulary import made_words
 from tamis.workload.zipf import Popularity
 
 LINE_BLOCK = 10_000
-"""Lines drawn at a time."""
+"""Lines drawn at a time. Of longer documents, a tenth of it: only events are made of them."""
 
 _KEPT_BLOCKS = 4
 """Blocks of lines kept for reuse: up to 15 MB each, for the longest documents."""
@@ -41,11 +41,11 @@ class Kind(NamedTuple):
 
 
 KINDS: dict[str, Kind] = {
-    "titles": Kind(mean_words=10.3, most_words=40, gamma=False, distinct=False, alpha=1.0, shift=3),
+    "titles": Kind(mean_words=10.0, most_words=40, gamma=False, distinct=False, alpha=1.0, shift=3),
     "queries": Kind(mean_words=2.8, most_words=10, gamma=False, distinct=True, alpha=0.9, shift=10),
     "messages": Kind(mean_words=5.4, most_words=30, gamma=False, distinct=True, alpha=0.9, shift=10),
-    "pages": Kind(mean_words=110, most_words=500, gamma=True, distinct=False, alpha=0.9, shift=10),
-    "articles": Kind(mean_words=140, most_words=500, gamma=True, distinct=False, alpha=0.9, shift=10),
+    "pages": Kind(mean_words=106, most_words=500, gamma=True, distinct=False, alpha=0.9, shift=10),
+    "articles": Kind(mean_words=130, most_words=500, gamma=True, distinct=False, alpha=0.9, shift=10),
 }
 """Kinds of lines. Authors are made in another way."""
 
@@ -72,17 +72,20 @@ class MadeText(LineSource):
     def __init__(self, kind: str, seed: int, purpose: int, vocabulary: int = 50_000) -> None:
         self._kind = KINDS[kind] if kind != "authors" else None
         self._key = seed, purpose
+        self._size = LINE_BLOCK // 10 if self._kind is not None and self._kind.gamma else LINE_BLOCK
         self.words: Sequence[str]
         if self._kind is None:
             self.words = _all_names()
+            self.longest = 3
             self._first_names, self._surnames = Popularity(_FIRST_NAMES, 0.8, 5), Popularity(_SURNAMES, 0.5, 20)
         else:
             self.words = made_words(vocabulary, _WORDS_SEED)
+            self.longest = self._kind.most_words
             self._popularity = Popularity(vocabulary, self._kind.alpha, self._kind.shift)
         self._block = lru_cache(_KEPT_BLOCKS)(self._draw)
 
     def take(self, rows: I64s) -> Lines:
-        blocks, within = np.divmod(rows, LINE_BLOCK)
+        blocks, within = np.divmod(rows, self._size)
         numbers, place = np.unique(blocks, return_inverse=True)
         if len(numbers) == 1:
             return self._block(int(numbers[0])).take(within)
@@ -90,7 +93,7 @@ class MadeText(LineSource):
         starts = offsets(np.array([len(lines.word) for lines in drawn]))
         first = np.concatenate([lines.ptr[:-1] + start for lines, start in zip(drawn, starts[:-1], strict=True)])
         sizes = np.concatenate([np.diff(lines.ptr) for lines in drawn])
-        wanted = place.reshape(rows.shape) * LINE_BLOCK + within
+        wanted = place.reshape(rows.shape) * self._size + within
         words = np.concatenate([lines.word for lines in drawn])
         return Lines(offsets(sizes[wanted]), words[runs(first[wanted], sizes[wanted])])
 
@@ -109,9 +112,9 @@ class MadeText(LineSource):
 
     def _sentences(self, rng: np.random.Generator, kind: Kind) -> Lines:
         if kind.gamma:
-            sizes = np.rint(rng.gamma(4, kind.mean_words / 4, LINE_BLOCK)).astype(np.int64)
+            sizes = np.rint(rng.gamma(4, kind.mean_words / 4, self._size)).astype(np.int64)
         else:
-            sizes = 1 + rng.poisson(kind.mean_words - 1, LINE_BLOCK)
+            sizes = 1 + rng.poisson(kind.mean_words - 1, self._size)
         ptr = offsets(np.clip(sizes, 1, kind.most_words))
         lines = Lines(ptr, self._popularity.draw(rng, (int(ptr[-1]),)))
         return lines.kept(first_places(lines.owner, lines.word, len(self.words))) if kind.distinct else lines

@@ -1,4 +1,6 @@
-"""Words made of syllables. No word is meant to be one of a language, but letters and pairs of letters are about as frequent.
+"""Words made of syllables, and some of random letters.
+
+No word is meant to be one of a language, but letters and pairs of letters are about as frequent.
 
 The words of a vocabulary are in order of popularity. Popular words are short, as in natural languages.
 """
@@ -31,22 +33,39 @@ _SYLLABLES = ((30, (0.9, 0.1, 0.0, 0.0)), (1_000, (0.3, 0.6, 0.1, 0.0)), (10**9,
 _NAME_SYLLABLES = (0.4, 0.55, 0.05, 0.0)
 """The same for names of people."""
 
+_ODD_SHARE, _ODD_FIRST = 0.3, 1_000
+"""The share of words of random letters, from this rank on: codes, misspelt words and foreign names begin with any letters."""
+
+_ODD_LENGTHS = 3, 10
+"""The shortest and the longest of these words."""
+
 _MAX_SYLLABLES = 4
 
 
 @lru_cache(8)
 def made_words(count: int, seed: int, *, names: bool = False) -> tuple[str, ...]:
-    """`count` different words in order of popularity. A smaller vocabulary is the beginning of a larger one.
+    """`count` different words of at least two letters, in order of popularity.
 
-    With `names`, all words are about as long as names of people.
+    A smaller vocabulary is the beginning of a larger one. With `names`, all words are about as long as names of people.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     words: dict[str, None] = {}
     while len(words) < count:
         # Always as many, so that the first words do not depend on `count`.
-        for word in _drawn(rng, _syllables(rng, len(words) + np.arange(4_096), names)):
-            words[word] = None
+        rank = len(words) + np.arange(4_096)
+        odd = (rng.random(len(rank)) < _ODD_SHARE) & (rank >= _ODD_FIRST) & (not names)
+        drawn = zip(odd.tolist(), _odd(rng, len(rank)), _drawn(rng, _syllables(rng, rank, names)), strict=True)
+        for is_odd, odd_word, word in drawn:
+            if len(word) > 1:
+                words[odd_word if is_odd else word] = None
     return tuple(words)[:count]
+
+
+def _odd(rng: np.random.Generator, count: int) -> list[str]:
+    """Words of random letters."""
+    letters = (ord("a") + rng.integers(0, 26, (count, _ODD_LENGTHS[1]), np.uint8)).tobytes().decode("ascii")
+    sizes = rng.integers(*_ODD_LENGTHS, count, endpoint=True).tolist()
+    return [letters[place * _ODD_LENGTHS[1] : place * _ODD_LENGTHS[1] + size] for place, size in enumerate(sizes)]
 
 
 def _syllables(rng: np.random.Generator, rank: I64s, names: bool) -> I64s:
