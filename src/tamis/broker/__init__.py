@@ -28,6 +28,7 @@ Read in this order:
     checksums           checksums of rows                        checking        whether the tables are whole
     log_check           whether SQLite's log is whole
     housekeeping        work in the background                   compacting      deleting what nobody can read
+    stored_ends         how far the tables go
     retention           how long notes are kept                  dropping        notes that can no longer be read
     limits              sizes that tests make small              moments         times, and the clock
     feed                changes of subscriptions, for Spark

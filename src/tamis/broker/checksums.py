@@ -27,6 +27,12 @@ def with_checksums(rows: Iterable[tuple[int, int, int | None, str, str]]) -> Ite
         yield sequence, published, valid_until, event, matches, of_event, of_row
 
 
+def keys_with_checksums(rows: Iterable[tuple[str, int, int]]) -> Iterator[tuple[Any, ...]]:
+    """Rows of `keys` with their checksum, for the same reason."""
+    for key, published, sequence in rows:
+        yield key, published, sequence, crc32(f"{key}|{published}|{sequence}".encode())
+
+
 def checked(row: Sequence[Any]) -> Sequence[Any]:
     """A row without its last column, which is the checksum of the others.
 

@@ -15,7 +15,8 @@ from tamis.broker.limits import BrokerLimits
 from tamis.broker.moments import Clock
 from tamis.broker.queues import Queues
 from tamis.broker.reading import Reading
-from tamis.broker.state import State, last_deleted, reaches
+from tamis.broker.state import State
+from tamis.broker.stored_ends import last_deleted, reaches
 from tamis.broker.tables import Tables
 from tamis.earlier.history import History
 from tamis.errors import OptionError, shortened

@@ -30,7 +30,10 @@ KEY_LIFE = 24 * 60 * 60 * 1_000_000
 """Microseconds for which the key of an event is remembered."""
 _INTERRUPTED = "a call that stored this event with others was interrupted. Hint: publish it again, with the same `key`"
 _FEW = 64
-"""Events that are matched faster one by one than as a batch."""
+"""Events that are matched faster one by one than as a batch, and notes that are told faster without arrays."""
+
+_FEW_MATCHES = 16
+"""Matches of an event that are handled faster as a list than as an array."""
 
 
 class Published(NamedTuple):
@@ -116,8 +119,10 @@ class Offer:
         except EventError as error:
             row = None if error.row is None else rows[error.row]
             raise error.at(row) from None
-        names = found["subscription"].to_numpy() if len(found) else np.empty(0, np.int64)
-        ends = np.searchsorted(found["event"].to_numpy(), np.arange(len(rows) + 1))
+        names: Any = found["subscription"].to_numpy() if len(found) else np.empty(0, np.int64)
+        ends = np.searchsorted(found["event"].to_numpy(), np.arange(len(rows) + 1)).tolist()
+        if len(names) <= _FEW_MATCHES * len(rows):
+            names = names.tolist()
         matches: list[Any] = [()] * len(idle)
         for place, row in enumerate(rows):
             matches[row] = names[ends[place] : ends[place + 1]]
@@ -333,7 +338,7 @@ class _Batch:
 
     def _take(self, offer: Offer, place: int, found: Any) -> Published:
         sequence = self._state.event + len(self._rows) + 1
-        numbers = found if isinstance(found, list | tuple) else found.tolist()
+        numbers = _plain_numbers(found)
         valid_until = offer.valid_until[place]
         self._rows.append((sequence, self._now, valid_until, offer.texts[place], numbers_text(numbers)))
         self._names.append(found)
@@ -374,14 +379,22 @@ class _Batch:
             self._state.history.settle()
         if not self._rows:
             return
-        if len(self._names) <= FEW_EVENTS:
-            names = np.fromiter(chain.from_iterable(self._names), np.int32)
+        first = self._rows[0][0]
+        if len(self._rows) <= FEW_EVENTS and sum(self._counts) <= _FEW:
+            self._state.tell_few_events(first, list(map(_plain_numbers, self._names)), self._now)
         else:
-            names = np.concatenate([np.asarray(each, np.int32) for each in self._names])
-        moments = np.full(len(self._rows), self._now)
-        self._state.tell_events(self._rows[0][0], self._counts, names, moments)
+            if sum(self._counts) <= _FEW_MATCHES * len(self._rows):
+                names = np.fromiter(chain.from_iterable(self._names), np.int32)
+            else:
+                names = np.concatenate([np.asarray(each, np.int32) for each in self._names])
+            self._state.tell_events(first, self._counts, names, np.full(len(self._rows), self._now))
         if self._valid:
             self._state.add_valid(*zip(*self._valid, strict=True))
+
+
+def _plain_numbers(found: Any) -> Sequence[int]:
+    """The matches of an event as numbers of Python."""
+    return found if isinstance(found, list | tuple) else found.tolist()  # type: ignore[no-any-return]
 
 
 def stored_receipt(state: State, sequence: int) -> Published:

@@ -87,7 +87,11 @@ class Queues:
             self._add(told_block(told, Span(*self._tail_start, *end), self._counts.view()))
             self._end = self._tail_start = end
             return
-        self._append(told)
+        self.tell_few(sorted(zip(*(column.tolist() for column in told), strict=True)), end)
+
+    def tell_few(self, rows: Sequence[tuple[int, int, int, int]], end: tuple[int, int]) -> None:
+        """Add few notes of one commit: the rows of `Told`, sorted."""
+        self._append(rows)
         self._end = end
         if self._in_tail >= self._most_in_tail:
             self.flush()
@@ -96,8 +100,7 @@ class Queues:
         """Note that nobody was told of the events and meetings up to `end`, or that these have left the tables."""
         self._end = end
 
-    def _append(self, told: Told) -> None:
-        rows = sorted(zip(*(column.tolist() for column in told), strict=True))
+    def _append(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
         names: list[int] = []
         for place, (subscriber, event, name, moment) in enumerate(rows):
             names.append(name)

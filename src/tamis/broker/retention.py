@@ -18,7 +18,8 @@ import numpy as np
 
 from tamis.broker.checksums import checked
 from tamis.broker.queue_block import Block, without
-from tamis.broker.state import State, last_deleted
+from tamis.broker.state import State
+from tamis.broker.stored_ends import last_deleted
 from tamis.broker.tables import MeetingRow, SubscriberRow, Tables, read_numbers
 from tamis.errors import OptionError, QueueFullError, shortened
 from tamis.kernels.numbers import Bools, I32s, I64s

@@ -21,6 +21,7 @@ from tamis.broker.moments import Clock, moment_of
 from tamis.broker.queue_block import Told
 from tamis.broker.queues import Queues
 from tamis.broker.schedule import Schedule, Turn
+from tamis.broker.stored_ends import LAST_CHANGE, end_of, last_deleted, last_moment, reaches
 from tamis.broker.tables import EventRow, MeetingRow, SubscriptionRow, Tables, damaged_numbers, read_numbers
 from tamis.broker.valid_events import ValidEvents
 from tamis.broker.valid_file import SavedEvents
@@ -33,9 +34,6 @@ from tamis.language.values import INT64_MAX
 from tamis.matcher.engine_store import Contents, EngineStore
 from tamis.matcher.history_store import HistoryStore
 from tamis.matcher.matcher import Matcher, matcher_over
-
-_MOMENT = "moment"
-"""The setting with the time of the last change of subscriptions."""
 
 _log = logging.getLogger("tamis")
 
@@ -265,7 +263,7 @@ class State:
             file = self.matcher_files.save_before(Stamp(change, self.moment), self.matcher_contents)
         with self.tables.transaction():
             yield
-            self.tables.put_setting(_MOMENT, now)
+            self.tables.put_setting(LAST_CHANGE, now)
             if file is not None:
                 file.put()
         self.change = change
@@ -371,6 +369,23 @@ class State:
         events = np.repeat(np.arange(first, first + len(counts)), counts)
         self._tell(events, names, np.repeat(moments, counts))
 
+    def tell_few_events(self, first: int, matches: Sequence[Sequence[int]], moment: int) -> None:
+        """`tell_events` for few notes. For these, arrays would take several times as long."""
+        if self.listeners:
+            names = np.fromiter(chain.from_iterable(matches), np.int32)
+            counts = list(map(len, matches))
+            self.tell_events(first, counts, names, np.full(len(counts), moment))
+            return
+        subscriber_of = self.subscriber_of.view()
+        rows = [
+            (int(subscriber_of[name]), event, name, moment)
+            for event, names in enumerate(matches, first)
+            for name in names
+        ]
+        rows.sort()
+        self.event = first + len(matches) - 1
+        self.queues.tell_few(rows, (self.event, self.meeting))
+
     def _tell(self, events: I64s, names: I32s, moments: I64s) -> None:
         subscribers = self.subscriber_of.view()[names]
         self.queues.tell(Told(subscribers, events, names, moments), (self.event, self.meeting))
@@ -442,32 +457,6 @@ class State:
         known = names[(names > 0) & (names < len(self.subscriber_of))]
         if len(known) < len(names) or not self.subscriber_of.view()[known].all():
             raise damaged_numbers(names.tolist())
-
-
-def last_moment(tables: Tables) -> int:
-    """The newest moment that is stored: of an event, a change of subscriptions or a deletion.
-
-    A clock may go back, but time does not go back behind this.
-    """
-    row = tables.one("SELECT published FROM events ORDER BY sequence DESC LIMIT 1")
-    return max(0 if row is None else row[0], tables.setting(_MOMENT) or 0, tables.setting("last_deletion") or 0)
-
-
-def last_deleted(tables: Tables) -> tuple[int, int]:
-    """The last event and the last meeting that have left the tables."""
-    return tables.setting("last_deleted_event") or 0, tables.setting("last_deleted_meeting") or 0
-
-
-def end_of(tables: Tables) -> tuple[int, int]:
-    """The last event and the last meeting, also if they have left the tables."""
-    event, meeting = last_deleted(tables)
-    return max(event, tables.last("events", "sequence")), max(meeting, tables.last("meetings"))
-
-
-def reaches(end: tuple[int, int], deleted: tuple[int, int]) -> bool:
-    """Whether queues up to `end` have counted all notes that have left the tables. Otherwise the queues must be made again, since
-    the numbers of notes in the tables follow the numbers of notes that have left."""
-    return end[0] >= deleted[0] and end[1] >= deleted[1]
 
 
 def numbers_text(numbers: Iterable[int]) -> str:

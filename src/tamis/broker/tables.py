@@ -25,7 +25,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tamis.broker.checksums import DAMAGED, checked, checksum, damaged_row, with_checksum, with_checksums
+from tamis.broker.checksums import (
+    DAMAGED,
+    checked,
+    checksum,
+    damaged_row,
+    keys_with_checksums,
+    with_checksum,
+    with_checksums,
+)
 from tamis.broker.limits import USUAL_BROKER_LIMITS
 from tamis.broker.schema import APPLICATION, MAKING, STEPS
 from tamis.errors import BrokerError, shortened
@@ -296,7 +304,9 @@ class Tables:
 
     def put_keys(self, rows: Iterable[tuple[str, int, int]]) -> None:
         """Store new keys of publishers, with the moments and the numbers of their events."""
-        self.many("INSERT INTO keys (key, published, sequence, checksum) VALUES (?, ?, ?, ?)", map(with_checksum, rows))
+        self.many(
+            "INSERT INTO keys (key, published, sequence, checksum) VALUES (?, ?, ?, ?)", keys_with_checksums(rows)
+        )
 
     def keyed(self, keys: Sequence[str], after: int) -> Iterator[tuple[str, int]]:
         """Those of some keys that were published after a moment, with the numbers of their events."""
