@@ -17,6 +17,7 @@ from tamis.workload import (
     KeywordsConfig,
     Numbers,
     OperatorClass,
+    ProductsConfig,
     Style,
     WorkloadConfig,
     preset,
@@ -105,6 +106,7 @@ def test_the_choices_are_those_of_the_library() -> None:
         "numbers": list(get_args(Numbers)),
         "text": list(GramsConfig.words["text"]),
         "predicates": list(KeywordsConfig.words["predicates"]),
+        "conditions": list(ProductsConfig.words["conditions"]),
         "documents": list(KeywordsConfig.words["documents"]),
     }
 

@@ -142,7 +142,10 @@ def test_wrong_parameters_of_detection_are_refused(parameters: dict[str, Any], m
         DetectionConfig(**parameters)
 
 
-STYLES = ["be-gen", "op-index", "alerts", "fabret", "tatbul", "ads", "grams", "derived-grams", "keywords", "detection"]
+STYLES = [
+    "be-gen", "op-index", "alerts", "fabret", "tatbul", "ads", "grams", "derived-grams", "keywords", "products", "prefixes",
+    "detection",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -213,6 +216,9 @@ def test_presets_are_the_columns_of_the_papers_and_our_shapes() -> None:
         "op-index-twitter-counts",
         "op-index-wikipedia",
         "op-index-wikipedia-counts",
+        "op-index-ebay",
+        "op-index-ebay-sets",
+        "op-index-prefixes",
     ]
     be_tree = preset("be-tree")
     assert (be_tree.dimensions, be_tree.cardinality, be_tree.base_events) == (400, 48, 100)

@@ -19,7 +19,8 @@ _PRESETS = (
     "wide-range", "wide-12", "wide-12-range", "alerts", "detection", "fabret", "fabret-inequalities", "fabret-focus",
     "fabret-other-focus", "fabret-few-values", "tatbul", "ps-tree-intervals", "ps-tree-ads", "be-tree-authors",
     "be-tree-titles", "be-tree-match-authors", "be-tree-match-titles", "ps-tree-query-log",
-    "op-index-twitter", "op-index-twitter-counts", "op-index-wikipedia", "op-index-wikipedia-counts",
+    "op-index-twitter", "op-index-twitter-counts", "op-index-wikipedia", "op-index-wikipedia-counts", "op-index-ebay",
+    "op-index-ebay-sets", "op-index-prefixes",
 )  # fmt: skip
 _STYLES = ("be-gen", "op-index")
 _OPERATOR_CLASSES = ("min", "low", "med", "high")
@@ -49,7 +50,9 @@ _NUMBERS = ("integer", "float")
 @click.option("--dimensions", type=int, help="Number of attributes.")
 @click.option("--cardinality", type=int, help="Number of values of an attribute.")
 @click.option(
-    "--subscription-size", type=float, help="Mean number of predicates per subscription; op-index: the highest number."
+    "--subscription-size",
+    type=float,
+    help="Mean number of predicates per subscription; op-index, products, prefixes: the highest number.",
 )
 @click.option("--event-size", type=int, help="Number of attributes per event.")
 @click.option(
@@ -77,7 +80,7 @@ _NUMBERS = ("integer", "float")
 @click.option(
     "--planted-share",
     type=float,
-    help="detection, keywords: share of the events that are made to satisfy a subscription.",
+    help="detection, keywords, products, prefixes: share of the events that are made to satisfy a subscription.",
 )
 @style_options
 @click.option("--wide", is_flag=True, help="Write events with one column per attribute, not as a list of pairs.")

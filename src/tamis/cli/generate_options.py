@@ -10,6 +10,7 @@ import click
 # Repeated here, because loading the library for --help would take long.
 _TEXTS = ("authors", "titles")
 _PREDICATES = ("halves", "words", "counts")
+_CONDITIONS = ("equal", "set")
 _DOCUMENTS = ("messages", "pages", "articles")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -34,12 +35,20 @@ _OPTIONS: dict[str, tuple[Any, str]] = {
     "spread": (int, "tatbul only: number of different distances from the origin, instead of --overlap."),
     "largest_size": (int, "ads only: largest number of predicates per subscription."),
     "text": (click.Choice(_TEXTS), "grams only: what made lines are, if there is no --text-file."),
-    "text_file": (str, "grams only: text file with one string per line, for subscriptions and events."),
+    "text_file": (str, "grams: text file with one string per line. prefixes: text file whose words are the values."),
     "predicates": (click.Choice(_PREDICATES), "keywords only: what a word becomes."),
     "queries_file": (str, "keywords only: text file with one query per line."),
     "documents_file": (str, "keywords only: text file with one document per line."),
     "documents": (click.Choice(_DOCUMENTS), "keywords only: made documents, if there is no --documents-file."),
     "vocabulary": (int, "keywords only: number of words, the most frequent ones."),
+    "conditions": (click.Choice(_CONDITIONS), "products only: = or IN."),
+    "products_file": (str, "products only: CSV file with the columns product, attribute, value."),
+    "products": (int, "products only: number of made products, if there is no --products-file."),
+    "number_attributes": (int, "prefixes only: number of attributes with numbers."),
+    "word_attributes": (int, "prefixes only: number of attributes with words."),
+    "like_share": (float, "prefixes only: share of prefixes among the predicates."),
+    "prefix_length": (int, "prefixes only: number of characters of a prefix."),
+    "event_words": (int, "prefixes only: number of attributes with words per event."),
 }
 """Parameter -> the type and the help of its option."""
 

@@ -19,6 +19,8 @@
     text/                lines of text: of files, or made of syllables
     grams                GramsConfig, DerivedGramsConfig: lines as 3-grams
     keywords             KeywordsConfig: queries as subscriptions, documents as events
+    products             ProductsConfig: conditions on item specifics, from a product_table
+    prefixes             PrefixesConfig: words and their prefixes
     planting             events that satisfy chosen subscriptions
     detection/           DetectionConfig, rules and their events
     domain               the meaning of the numbers
@@ -42,7 +44,9 @@ from tamis.workload.grams import DerivedGramsConfig, GramsConfig
 from tamis.workload.implied import OPERATORS
 from tamis.workload.keywords import KeywordsConfig
 from tamis.workload.predicate_workload import PredicateWorkload
+from tamis.workload.prefixes import PrefixesConfig
 from tamis.workload.presets import PRESETS, preset
+from tamis.workload.products import ProductsConfig
 from tamis.workload.rule_workload import RuleWorkload
 from tamis.workload.styles import AnyConfig
 from tamis.workload.tables import TABLES, Column, column
@@ -70,6 +74,8 @@ __all__ = [
     "OperatorClass",
     "PredicateArrays",
     "PredicateWorkload",
+    "PrefixesConfig",
+    "ProductsConfig",
     "RuleWorkload",
     "Style",
     "TatbulConfig",

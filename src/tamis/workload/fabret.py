@@ -24,7 +24,7 @@ from tamis.workload.arrays import EventArrays, PredicateArrays
 from tamis.workload.derived import predicates
 from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK, Draws, Stream
 from tamis.workload.implied import CODE, Literals, implied_operators
-from tamis.workload.parameters import Config
+from tamis.workload.parameters import Config, check_limit
 from tamis.workload.zipf import Popularity
 
 _LIMIT = 10_000_000
@@ -127,17 +127,17 @@ class FabretConfig(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _at_most("fixed_equal + fixed_less + fixed_greater", self.fixed, "subscription_size", self.subscription_size)
-        _at_most("focus_names", self.focus_names, "dimensions", self.dimensions)
-        _at_most("focus_start + 1", self.focus_start + 1, "dimensions", self.dimensions)
+        check_limit("fixed_equal + fixed_less + fixed_greater", self.fixed, "subscription_size", self.subscription_size)
+        check_limit("focus_names", self.focus_names, "dimensions", self.dimensions)
+        check_limit("focus_start + 1", self.focus_start + 1, "dimensions", self.dimensions)
         name = "focus_names" if self.focus_names else "dimensions"
-        _at_most("subscription_size", self.subscription_size, name, self.usable_names)
-        _at_most("fixed_event_size", self.fixed_event_size, "event_size", self.event_size)
-        _at_most("event_size", self.event_size, "dimensions", self.dimensions)
-        _at_most("lowest", self.lowest, "highest", self.highest)
-        _at_most("event_lowest", self.event_lowest, "event_highest", self.event_highest)
+        check_limit("subscription_size", self.subscription_size, name, self.usable_names)
+        check_limit("fixed_event_size", self.fixed_event_size, "event_size", self.event_size)
+        check_limit("event_size", self.event_size, "dimensions", self.dimensions)
+        check_limit("lowest", self.lowest, "highest", self.highest)
+        check_limit("event_lowest", self.event_lowest, "event_highest", self.event_highest)
         least = min(self.highest - self.lowest, self.event_highest - self.event_lowest) + 1
-        _at_most("few_values", self.few_values, "the number of values", least)
+        check_limit("few_values", self.few_values, "the number of values", least)
         if self.few_values and not self.fixed:
             raise WorkloadError("few_values needs fixed names. Hint: set fixed_equal above 0")
 
@@ -211,8 +211,3 @@ class FabretDraws(Draws):
         if self._config.few_values:
             ranks = np.where(few, ranks % self._config.few_values, ranks)
         return ranks
-
-
-def _at_most(name: str, value: int, limit_name: str, limit: int) -> None:
-    if value > limit:
-        raise WorkloadError(f"{name} must not be above {limit_name}: {value:,} is above {limit:,}")

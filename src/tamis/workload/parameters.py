@@ -91,6 +91,12 @@ def read_parameters(text: str) -> dict[str, Any]:
     return parameters
 
 
+def check_limit(name: str, value: float, limit_name: str, limit: float) -> None:
+    """Refuse a parameter that is above another one."""
+    if value > limit:
+        raise WorkloadError(f"{name} must not be above {limit_name}: {value:,} is above {limit:,}")
+
+
 def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in words:
         right = words[0] if len(words) == 1 else f"one of {', '.join(words)}"

@@ -16,6 +16,8 @@ from tamis.workload.fabret import FabretConfig, FabretDraws
 from tamis.workload.grams import DerivedGramDraws, DerivedGramsConfig, GramDomain, GramDraws, GramsConfig
 from tamis.workload.keywords import KeywordDraws, KeywordsConfig
 from tamis.workload.papers import PaperDraws
+from tamis.workload.prefixes import PrefixDraws, PrefixesConfig
+from tamis.workload.products import ProductDraws, ProductsConfig
 from tamis.workload.styles import PredicateConfig
 from tamis.workload.tatbul import TatbulConfig, TatbulDraws
 from tamis.workload.workload import Workload
@@ -99,7 +101,13 @@ def _made_of(config: PredicateConfig) -> tuple[Domain, Draws]:
         case DerivedGramsConfig():
             return GramDomain(), DerivedGramDraws(config)
         case KeywordsConfig():
-            draws = KeywordDraws(config)
-            return draws.domain(), draws
+            keywords = KeywordDraws(config)
+            return keywords.domain(), keywords
+        case ProductsConfig():
+            products = ProductDraws(config)
+            return products.domain(), products
+        case PrefixesConfig():
+            prefixes = PrefixDraws(config)
+            return prefixes.domain(), prefixes
     domain = PaperDomain(config)
     return domain, PaperDraws(config, domain)

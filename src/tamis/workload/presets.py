@@ -19,6 +19,8 @@ from tamis.workload.detection import DetectionConfig
 from tamis.workload.fabret import FabretConfig
 from tamis.workload.grams import DerivedGramsConfig, GramsConfig
 from tamis.workload.keywords import KeywordsConfig
+from tamis.workload.prefixes import PrefixesConfig
+from tamis.workload.products import ProductsConfig
 from tamis.workload.styles import AnyConfig
 from tamis.workload.tatbul import TatbulConfig
 
@@ -100,6 +102,10 @@ PRESETS: MappingProxyType[str, AnyConfig] = MappingProxyType(
         "op-index-twitter-counts": KeywordsConfig(predicates="counts"),
         "op-index-wikipedia": KeywordsConfig(documents="articles"),
         "op-index-wikipedia-counts": KeywordsConfig(predicates="counts", documents="articles"),
+        # OpIndex, figures 12 and 14.
+        "op-index-ebay": ProductsConfig(),
+        "op-index-ebay-sets": ProductsConfig(conditions="set"),
+        "op-index-prefixes": PrefixesConfig(),
     }
 )
 """Name of a preset -> its config, with 1,000,000 subscriptions (detection: 4,000) and seed 1."""

@@ -13,6 +13,8 @@ from tamis.workload.fabret import FabretConfig
 from tamis.workload.grams import DerivedGramsConfig, GramsConfig
 from tamis.workload.keywords import KeywordsConfig
 from tamis.workload.parameters import read_parameters
+from tamis.workload.prefixes import PrefixesConfig
+from tamis.workload.products import ProductsConfig
 from tamis.workload.tatbul import TatbulConfig
 
 PredicateConfig: TypeAlias = (
@@ -24,6 +26,8 @@ PredicateConfig: TypeAlias = (
     | GramsConfig
     | DerivedGramsConfig
     | KeywordsConfig
+    | ProductsConfig
+    | PrefixesConfig
 )
 """The configs of workloads whose subscriptions are conjunctions."""
 

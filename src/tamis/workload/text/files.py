@@ -13,14 +13,14 @@ from tamis.kernels.numbers import I64s
 from tamis.workload.arrays import offsets
 from tamis.workload.text.lines import Lines, LineSource
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
 
 
-def read_text(path: str, what: str) -> list[str]:
-    """The lines of a file. `what` names the parameter that has its path."""
+def read_text(path: str, what: str) -> str:
+    """The text of a file. `what` names the parameter that has its path."""
     try:
         with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
+            text = file.read()
     except OSError as error:
         raise FileError(f"cannot read the text ({what}): {error.strerror or error}", path=path) from None
     except UnicodeDecodeError as error:
@@ -29,13 +29,13 @@ def read_text(path: str, what: str) -> list[str]:
         ) from None
     except ValueError as error:
         raise FileError(f"cannot read the text ({what}): {error}", path=repr(path)) from None
-    if not lines:
+    if not text:
         raise FileError(f"the text ({what}) is empty. Hint: give a file with one entry per line", path=path)
-    return lines
+    return text
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a line: letters, digits and underscores, in lower case."""
+    """The words of a line: letters and digits of any language, in lower case."""
     return _WORD.findall(line.lower())
 
 
@@ -66,7 +66,7 @@ class FileText(LineSource):
         distinct: bool = False,
         most: int | None = None,
     ) -> None:
-        found: Iterable[tuple[str, ...]] = (tuple(split(line)) for line in read_text(path, what))
+        found: Iterable[tuple[str, ...]] = (tuple(split(line)) for line in read_text(path, what).splitlines())
         lines = [words for words in found if words]
         if distinct:
             lines = list(dict.fromkeys(lines))
