@@ -13,12 +13,15 @@ from urllib.parse import quote
 import pytest
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, APIWebSocketRoute
+from starlette.datastructures import Headers
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tamis.service.access import OPEN, Needs
 from tamis.service.app import ROUTERS, make_app
 from tamis.service.config import ServiceConfig
+from tamis.service.origins import check_origin
+from tamis.service.problems import ProblemError
 from tamis.service.tokens import ROLES, Role
 from tests.service.conftest import PAGE
 from tests.service.serving import Server, TokenServer, kind
@@ -319,6 +322,14 @@ def test_pages_of_other_sites_are_refused(server: Server) -> None:
     assert client.get("/v1/access", headers={"Host": f"localhost:{server.port}"}).status_code == 200
     # A proxy or a container asks for the health by an address.
     assert client.get("/health", headers={"Host": "10.0.0.7"}).status_code == 200
+
+
+def test_names_of_the_service_have_no_case(tmp_path: Path) -> None:
+    config = ServiceConfig(tmp_path, host="10.0.0.1", hosts=("Alerts.Example.com",))
+    for host in ("alerts.example.com", "ALERTS.example.com:8443"):
+        check_origin(config, Headers({"host": host}))
+    with pytest.raises(ProblemError):
+        check_origin(config, Headers({"host": "alerts.example.org"}))
 
 
 def cors(answer: Any) -> dict[str, str]:

@@ -94,3 +94,15 @@ def test_codes(attacked: Server, frames: bytes, code: int) -> None:
     (answer,) = answers(attacked, [(HANDSHAKE + b"\r\n", frames)])
     place = answer.rindex(b"\x88")
     assert int.from_bytes(answer[place + 2 : place + 4]) == code
+
+
+@pytest.mark.parametrize("header", [b"Content-Length: 3\r\n", b"Transfer-Encoding: chunked\r\n"])
+def test_a_socket_that_begins_with_a_body_is_refused(attacked: Server, header: bytes) -> None:
+    (answer,) = answers(attacked, [(HANDSHAKE + header + b"\r\n", b"")])
+    assert statuses(answer) == [400]
+
+
+def test_a_socket_behind_a_request_that_waits_is_refused(attacked: Server) -> None:
+    waiting = b"GET /v1/subscribers/target/notifications?wait=60 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    (answer,) = answers(attacked, [(waiting + HANDSHAKE + b"\r\n", b"")])
+    assert statuses(answer) == [400]

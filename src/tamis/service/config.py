@@ -142,6 +142,11 @@ class ServiceConfig:
                 f"other machines can reach {self.host}, so it needs TLS. Hint: give --tls-certificate and --tls-key, or --proxy "
                 "with the address of a proxy in front that speaks TLS, or listen on 127.0.0.1"
             )
+        for host in self.hosts:
+            if not re.fullmatch(r"[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]", host):
+                raise OptionError(
+                    f"`hosts` must be names without a port, such as alerts.example.com, not {shortened(host)}"
+                )
         for origin in self.origins:
             if not re.fullmatch(r"https?://[^/\s]+", origin, re.IGNORECASE):
                 raise OptionError(

@@ -37,7 +37,10 @@ def check_origin(config: ServiceConfig, headers: Headers) -> None:
     """
     host = headers.get("host", "")
     name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
-    known: tuple[Any, ...] = (*config.hosts, *(("127.0.0.1", "[::1]", "localhost") if config.host in LOCAL else ()))
+    known: tuple[Any, ...] = (
+        *map(str.lower, config.hosts),
+        *(("127.0.0.1", "[::1]", "localhost") if config.host in LOCAL else ()),
+    )
     if known and (config.hosts or config.is_local) and name.lower() not in known:
         raise ProblemError(
             421, "foreign-host", "the service has another name. Hint: start it with --host-name, or use its address"

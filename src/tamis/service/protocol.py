@@ -44,6 +44,8 @@ class Protocol(HttpToolsProtocol):
     _head = 0
     _timer: asyncio.TimerHandle | None = None
     _is_refused = False
+    _wrong = "the request is not HTTP/1.1"
+    """What a request that cannot be parsed is told."""
 
     def __init__(self, *arguments: Any, place: Place | None = None, **words: Any) -> None:
         super().__init__(*arguments, **words)
@@ -90,7 +92,7 @@ class Protocol(HttpToolsProtocol):
         if self._head > MOST_HEAD:
             problem = ProblemError(431, "head-too-long", f"the headers have more than {MOST_HEAD:,} bytes")
         else:
-            problem = ProblemError(400, "not-http", "the request is not HTTP/1.1")
+            problem = ProblemError(400, "not-http", self._wrong)
         self._refuse(problem)
 
     def on_message_begin(self) -> None:
@@ -112,7 +114,17 @@ class Protocol(HttpToolsProtocol):
         assert self._place is not None
         self._place.work()
         self._place.begin_body()
+        if self.parser.should_upgrade() and self._should_upgrade():
+            self._check_upgrade()
         super().on_headers_complete()
+
+    def _check_upgrade(self) -> None:
+        """Refuse a WebSocket that begins with a body, which would never be read, or behind a request without an answer."""
+        lengths = {value.strip(b"0 ") for name, value in self.headers if name == b"content-length"}
+        is_whole = lengths <= {b""} and not any(name == b"transfer-encoding" for name, _ in self.headers)
+        if not is_whole or (self.cycle is not None and not self.cycle.response_complete):
+            self._wrong = "a WebSocket must begin with a request of its own, without a body"
+            raise httptools.HttpParserError(self._wrong)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         if cycle.scope["raw_path"] != HEALTH or cycle.scope["method"] != "GET" or not self._is_plain():
