@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from random import Random
 
@@ -25,7 +26,7 @@ from tests.service.hostile import (
     frame,
     statuses,
 )
-from tests.service.serving import Server
+from tests.service.serving import PATIENCE, Server
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +107,21 @@ def test_a_socket_behind_a_request_that_waits_is_refused(attacked: Server) -> No
     waiting = b"GET /v1/subscribers/target/notifications?wait=60 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     (answer,) = answers(attacked, [(waiting + HANDSHAKE + b"\r\n", b"")])
     assert statuses(answer) == [400]
+
+
+@pytest.mark.parametrize(
+    "body", [b'Content-Length: 8\r\n\r\n{"a": 1}', b'Transfer-Encoding: chunked\r\n\r\n8\r\n{"a": 1}\r\n0\r\n\r\n']
+)
+def test_an_offer_of_another_protocol_is_passed_over(attacked: Server, body: bytes) -> None:
+    """Java's client offers HTTP/2 with each first request."""
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEA\r\n"
+    first = b"POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n" + offer + body + GOODBYE
+    (answer,) = answers(attacked, [(first, b"")])
+    assert statuses(answer) == [200, 200]
+    assert b'"sequence":' in answer
+    with socket.create_connection(("127.0.0.1", attacked.port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for place in range(len(first)):
+            connection.sendall(first[place : place + 1])
+        connection.settimeout(PATIENCE)
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"

@@ -44,6 +44,8 @@ class Protocol(HttpToolsProtocol):
     _head = 0
     _timer: asyncio.TimerHandle | None = None
     _is_refused = False
+    _is_offer = False
+    """Whether the request offers another protocol than that of WebSockets."""
     _wrong = "the request is not HTTP/1.1"
     """What a request that cannot be parsed is told."""
 
@@ -84,8 +86,31 @@ class Protocol(HttpToolsProtocol):
         return not self.flow.read_paused
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_refused and not self.transport.is_closing():
-            super().data_received(data)
+        if self._is_refused or self.transport.is_closing():
+            return
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self.send_400_response(str(error))
+        except httptools.HttpParserUpgrade as stopped:
+            if self._is_offer:
+                self._pass_over(data[stopped.args[0] :])
+            elif self._should_upgrade():
+                self.handle_websocket_upgrade()
+
+    def _pass_over(self, rest: bytes) -> None:
+        """Read a request again without its offer of another protocol, such as HTTP/2. The parser would lose its body."""
+        self._is_offer = False
+        lines = [self.scope["method"].encode() + b" " + self.url + b" HTTP/1.1"]
+        for name, value in self.headers:
+            if name == b"connection":
+                value = b", ".join(each for each in value.split(b",") if each.strip().lower() != b"upgrade")
+            if name != b"upgrade":
+                lines.append(name + b": " + value)
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.data_received(b"\r\n".join([*lines, b"", b""]) + rest)
 
     def send_400_response(self, msg: str) -> None:
         """uvicorn calls this for text that is not HTTP, and when a callback of the parser raises an error."""
@@ -110,6 +135,11 @@ class Protocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        method = self.parser.get_method()
+        if self.parser.should_upgrade() and not self._should_upgrade() and method != b"CONNECT":
+            self.scope["method"] = method.decode("ascii")
+            self._is_offer = True
+            return
         self._end_head()
         assert self._place is not None
         self._place.work()
@@ -151,6 +181,8 @@ class Protocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._is_offer:
+            return
         if self._place is not None:
             self._place.is_sending = False
         super().on_message_complete()
