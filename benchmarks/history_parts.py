@@ -56,7 +56,7 @@ PREFILTERED: dict[str, Callable[[int], str]] = {
     ),
     "joins alone": SETS["joins alone"],
     "joins alone, of few events": lambda place: (
-        f"EXISTS ({_RARE} 'seller {10_000 + place % 1_000}' AND h.price > price)"
+        f"EXISTS ({_RARE} 'seller {10_000 + place % 100}' AND h.price > price)"
     ),
 }
 """Subscriptions by their place."""

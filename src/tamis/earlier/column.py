@@ -226,6 +226,8 @@ class Column:
     def append(self, values: Sequence[Given], numbers: Sequence[int] | I64s) -> None:
         """Take in the values of events with these numbers."""
         count = len(values)
+        if count == 1 and self._put_number(values[0]):
+            return
         domains, keys = self._domains.grow(count, fill=MISSING), self._keys.grow(count)
         self.count += count
         if count <= _FEW:
@@ -244,6 +246,17 @@ class Column:
         else:
             self._put_mixed(values, numbers, domains, keys)
         self.seen[domains] = True
+
+    def _put_number(self, given: Given) -> bool:
+        """Take in one event, if it has a small number. Takes half of the time of the general way."""
+        value = given[0] if type(given) is tuple and len(given) == 1 else given
+        if (type(value) is not int and type(value) is not float) or not -INT_EXACT < value < INT_EXACT:
+            return False
+        self._domains.append(NUMBER)
+        self._keys.append(double_code(float(value)))
+        self.count += 1
+        self.seen[NUMBER] = True
+        return True
 
     def _put_mixed(self, values: Sequence[Given], numbers: Sequence[int] | I64s, domains: I8s, keys: I64s) -> None:
         domains[:], keys[:] = MISSING, NONE

@@ -16,7 +16,7 @@ import numpy as np
 
 from tamis.earlier.column import Column
 from tamis.earlier.retained import Retained
-from tamis.earlier.tally import Tally
+from tamis.earlier.tally import Moves, Tally
 from tamis.kernels.numbers import I64s
 
 _NOBODY = np.zeros(0, np.int64)
@@ -72,18 +72,15 @@ class Following:
                 self.tally.clear(place)
                 self.tally.count(place, column, self._present(came), 1)
             else:
-                if came > seen.came:
-                    self.tally.count(place, column, self._between(seen.came, came), 1)
-                of_place = self._between(seen.left, left) if gone is None else gone
-                if len(of_place):
-                    self.tally.count(place, column, of_place, -1)
                 left = max(left, seen.left)
+                behind = seen.left if gone is None else left
+                if came > seen.came or left > behind:
+                    at = log.position
+                    self.tally.move(place, column, Moves(at(seen.came), at(came), at(behind), at(left)))
+                if gone is not None and len(gone):
+                    self.tally.count(place, column, gone, -1)
             self._seen[place] = _Seen(column, column.changes, came, left)
         return True
-
-    def _between(self, start: int, end: int) -> I64s:
-        """The positions of the events from one number to another one, without that."""
-        return np.arange(self._log.position(start), self._log.position(end)) if start < end else _NOBODY
 
     def _gone(self, came: int) -> I64s:
         """The positions of the events that left, also of those that came only now, if events leave in any order."""

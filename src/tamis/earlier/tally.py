@@ -81,16 +81,38 @@ class Rows(NamedTuple):
     """By constraint."""
 
 
+class Moves(NamedTuple):
+    """The positions of events that came, and of events that left. Each end is behind the last one."""
+
+    came: int
+    came_end: int
+    left: int
+    left_end: int
+
+
+@inlined
+def _add(cells: Cells, counts: Counts, place: int, key: int, step: int) -> None:
+    first = cells.start_at[place]
+    cell = cells.cell_at[place] + first_above(cells.starts, first, cells.start_at[place + 1], key) - first
+    counts.cells[cell] += step
+    counts.blocks[cell // _BLOCK] += step
+    counts.groups[cell // _GROUP] += step
+
+
 @brief_kernel
 def count(cells: Cells, counts: Counts, attribute: int, domains: I8s, keys: I64s, positions: I64s, step: int) -> None:
     """Add a step to the cells of some events."""
     for position in positions:
-        place = attribute * DOMAINS + domains[position]
-        first, key = cells.start_at[place], keys[position]
-        cell = cells.cell_at[place] + first_above(cells.starts, first, cells.start_at[place + 1], key) - first
-        counts.cells[cell] += step
-        counts.blocks[cell // _BLOCK] += step
-        counts.groups[cell // _GROUP] += step
+        _add(cells, counts, attribute * DOMAINS + domains[position], keys[position], step)
+
+
+@brief_kernel
+def count_moves(cells: Cells, counts: Counts, attribute: int, domains: I8s, keys: I64s, moves: Moves) -> None:
+    """Count events that came, and no longer count those that left."""
+    for position in range(moves.came, moves.came_end):
+        _add(cells, counts, attribute * DOMAINS + domains[position], keys[position], 1)
+    for position in range(moves.left, moves.left_end):
+        _add(cells, counts, attribute * DOMAINS + domains[position], keys[position], -1)
 
 
 @inlined
@@ -200,6 +222,10 @@ class Tally:
     def count(self, attribute: int, column: Column, positions: I64s, step: int) -> None:
         """Count events that came, or with the step -1 events that left."""
         count(self.cells, self.counts, attribute, column.domains, column.keys, positions, step)
+
+    def move(self, attribute: int, column: Column, moves: Moves) -> None:
+        """The same for events at neighbouring positions."""
+        count_moves(self.cells, self.counts, attribute, column.domains, column.keys, moves)
 
     def clear(self, attribute: int) -> None:
         """Forget the events of an attribute."""
