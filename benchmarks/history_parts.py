@@ -55,9 +55,7 @@ PREFILTERED: dict[str, Callable[[int], str]] = {
         f"item = {place % 1_000} AND seller = 'seller {place % 10_000}' AND NOT EXISTS ({_RARE} seller)"
     ),
     "joins alone": SETS["joins alone"],
-    "joins alone, of few events": lambda place: (
-        f"EXISTS ({_RARE} 'seller {10_000 + place % 100}' AND h.price > price)"
-    ),
+    "joins alone, of few events": lambda place: f"EXISTS ({_RARE} 'seller {10_000 + place % 100}' AND h.price > price)",
 }
 """Subscriptions by their place."""
 

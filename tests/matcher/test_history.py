@@ -35,7 +35,7 @@ def pairs(table: pa.Table) -> list[tuple[int, Any]]:
     return sorted(zip(table["event"].to_pylist(), table["subscription"].to_pylist(), strict=True))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=settings().max_examples * 2 // 3)
 @given(histories(), FEW, st.lists(joined_expressions(), min_size=1, max_size=6), st.lists(events(), max_size=12))
 def test_one_by_one_and_in_batches(
     history: tamis.History, few: int, expressions: list[Expression], given_events: list[dict[str, Any]]
@@ -61,7 +61,7 @@ def test_one_by_one_and_in_batches(
     assert batch.stats()["history"]["events"] == single.stats()["history"]["events"] == len(reference)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=settings().max_examples * 2 // 3)
 @given(
     FEW,
     st.lists(st.tuples(st.sampled_from("arpwmc"), st.integers(0, 3), joined_expressions()), max_size=20),

@@ -43,7 +43,7 @@ def figures(matcher: tamis.Matcher[Any]) -> dict[str, int]:
 WAYS = st.sampled_from(["load", "load", "pickle", "copy", "deepcopy"])
 
 
-@settings(deadline=None, max_examples=settings().max_examples // 4)
+@settings(deadline=None, max_examples=settings().max_examples // 6)
 @given(histories(), st.lists(joined_expressions(), min_size=1, max_size=5), st.lists(events(), max_size=12), st.data())
 def test_a_series_with_stops_is_the_series_without(
     tmp_path_factory: pytest.TempPathFactory,

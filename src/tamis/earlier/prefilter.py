@@ -42,8 +42,12 @@ UNREAD = -2
 _FRESH = 8
 """The tally is made again when the new and the dropped needs are this part of those that it has."""
 FROM = 256
-"""Needs that make a tally worth its upkeep. Without / with it, half of the needs unsatisfied, one event in ten asking
-(`benchmarks.history_parts`, needs): with 64 needs, 1.27 in batches, but 0.72 for single events; 256: 1.34, 1.00; 1,024: 1.58, 1.29.
+"""Needs that make a tally worth its upkeep. The time without it, divided by that with it, if half of the needs lack something and
+one event in ten asks (`benchmarks.history_parts`, needs):
+
+    needs            4       16      64      256     1,024
+    batches          1.23    1.21    1.27    1.34    1.58
+    single events    0.81    0.72    0.72    1.01    1.29
 """
 PATIENCE = 16
 """Single events of which none skipped anything, after which the pre-filter pauses for as many, then for twice as many."""
@@ -58,28 +62,29 @@ NEVER = 2**62
 
 
 class _Patience:
-    """When to ask, if asking is often in vain: after some times in vain, there is a pause, then one twice as long.
+    """When to ask, if asking is often in vain.
 
-    A time that was not in vain makes up for `_WORTH` others.
+    A time that was not in vain makes up for `_WORTH` others. After some more in vain, there is a pause, and then one twice as
+    long, until asking has paid for as many.
     """
 
     def __init__(self, times: int, longest: int) -> None:
         self._times, self._longest = times, longest
-        self._in_vain, self._left, self._pause = 0, 0, times
+        self._gain, self._left, self._pause = 0, 0, times
 
     def is_pausing(self) -> bool:
         """Whether not to ask this time."""
-        self._left = max(self._left - 1, 0)
+        if self._left:
+            self._left -= 1
         return self._left > 0
 
     def note(self, is_vain: bool) -> None:
         """Note whether asking was in vain."""
-        if not is_vain:
-            self._in_vain, self._pause = max(self._in_vain - _WORTH, 0), self._times
-            return
-        self._in_vain += 1
-        if self._in_vain >= self._times:
-            self._in_vain, self._left = 0, self._pause + 1
+        self._gain += -1 if is_vain else _WORTH
+        if self._gain >= self._times:
+            self._gain, self._pause = self._times, self._times
+        elif self._gain <= -self._times:
+            self._gain, self._left = 0, self._pause + 1
             self._pause = min(2 * self._pause, self._longest)
 
 
