@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import os
-from typing import Protocol
-from weakref import WeakSet
+from collections.abc import Callable
+from weakref import WeakMethod
+
+_parting: list[WeakMethod[Callable[[], None]]] = []
 
 
-class Parting(Protocol):
-    """What a child must not share with its parent."""
-
-    def part(self) -> None:
-        """Is called in the child."""
-
-
-_open: WeakSet[Parting] = WeakSet()
-
-
-def part_in_children(shared: Parting) -> None:
-    """Part `shared` in every process that is forked from now on."""
-    _open.add(shared)
+def part_in_children(part: Callable[[], None]) -> None:
+    """Call a method of an object in every process that is forked from now on, as long as the object is there."""
+    _parting.append(WeakMethod(part, _parting.remove))
 
 
 def _part() -> None:
-    for shared in list(_open):
-        shared.part()
-    _open.clear()
+    methods = [method() for method in _parting]
+    _parting.clear()
+    for method in methods:
+        if method is not None:
+            method()
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork.

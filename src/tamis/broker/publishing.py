@@ -394,7 +394,7 @@ class _Batch:
 
 def _plain_numbers(found: Any) -> Sequence[int]:
     """The matches of an event as numbers of Python."""
-    return found if isinstance(found, list | tuple) else found.tolist()  # type: ignore[no-any-return]
+    return found if isinstance(found, list | tuple) else found.tolist()
 
 
 def stored_receipt(state: State, sequence: int) -> Published:

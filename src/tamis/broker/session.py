@@ -95,9 +95,9 @@ class Session:
             with self._lock:
                 self._alarm.set()
         if self._folder is not None:
-            part_in_children(self)
+            part_in_children(self._part)
 
-    def part(self) -> None:
+    def _part(self) -> None:
         """Leave the folder to the parent: this process was forked while the broker was open.
 
         SQLite's connections must not be used in both processes. Another thread may have held the lock: it is not here.
