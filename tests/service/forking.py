@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -21,17 +22,16 @@ IMPORTED = "tests.service.imported"
 class Fork:
     """A process that was forked. It has what tests use of `subprocess.Popen`."""
 
-    def __init__(self, words: list[str], output: Path, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, module: str, words: list[str], output: Path, log: Path, environment: Mapping[str, str]) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["pytest", IMPORTED])
         os.mkfifo(output)
         self._process: ForkServerProcess = context.Process(
-            target=run, args=(words, output, log, dict(environment)), daemon=True
+            target=run, args=(module, words, output, log, dict(environment)), daemon=True
         )
         self._process.start()
         self.pid = self._process.pid
-        with open(output, encoding="utf-8") as stream:
-            self.first_line = stream.readline()
+        self.stdout = open(output, encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
         output.unlink()
 
     @property
@@ -63,8 +63,8 @@ def can_fork() -> bool:
     return "forkserver" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
 
 
-def run(words: list[str], output: Path, log: Path, environment: Mapping[str, str]) -> None:
-    """Run a command of Tamis in this process."""
+def run(module: str, words: list[str], output: Path, log: Path, environment: Mapping[str, str]) -> None:
+    """Run a module in this process, as ``python -m`` does."""
     os.environ.clear()
     os.environ.update(environment)
     for descriptor, path, mode in ((2, log, os.O_APPEND | os.O_CREAT), (1, output, 0)):
@@ -72,6 +72,4 @@ def run(words: list[str], output: Path, log: Path, environment: Mapping[str, str
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - for as long as the process lives
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.argv = ["tamis", *words]
-    from tamis.cli.main import main
-
-    main()
+    runpy.run_module(module, run_name="__main__")

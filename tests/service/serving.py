@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
@@ -19,20 +19,22 @@ from tests.service.forking import Fork, can_fork
 
 PATIENCE = 120
 """Seconds after which a test gives up."""
-COMMAND = ("-m", "tamis")
-"""The program of a service as users start it. By default, tests start a fork that does the same."""
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
 
 class Server:
-    """A running service: its process, its address, and a client for it."""
+    """A running service: its process, its address, and a client for it.
+
+    Unless `forks` is false, its process is a fork. `module` is what it runs.
+    """
 
     def __init__(
         self,
         folder: Path,
         *words: object,
         environment: Mapping[str, str] | None = None,
-        program: Sequence[str] = (),
+        module: str = "tamis",
+        forks: bool = True,
     ) -> None:
         self.folder = folder
         command = ["serve", str(folder), "--port", "0", *map(str, words)]
@@ -40,20 +42,15 @@ class Server:
         self._log = folder.with_name(folder.name + ".log")
         every = {**os.environ, **(environment or {})}
         self.process: Fork | subprocess.Popen[str]
-        if can_fork() and not program:
-            self.process = Fork(command, folder.with_name(folder.name + ".fifo"), self._log, every)
-            line = self.process.first_line
+        if forks and can_fork():
+            self.process = Fork(module, command, folder.with_name(folder.name + ".fifo"), self._log, every)
         else:
             with open(self._log, "ab") as log:
                 self.process = subprocess.Popen(
-                    [sys.executable, *(program or COMMAND), *command],
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    text=True,
-                    env=every,
+                    [sys.executable, "-m", module, *command], stdout=subprocess.PIPE, stderr=log, text=True, env=every
                 )
-            assert self.process.stdout is not None
-            line = self.process.stdout.readline()
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
         if not line:
             self.process.wait(PATIENCE)
             raise AssertionError(self.log())

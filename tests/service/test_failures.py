@@ -16,7 +16,7 @@ import pytest
 
 from tamis.broker import open as open_broker
 from tests.broker import faults as fault
-from tests.service.serving import COMMAND, NDJSON, PATIENCE, Server, TokenServer, kind, refusal, serving
+from tests.service.serving import NDJSON, PATIENCE, Server, TokenServer, kind, refusal, serving
 
 
 @pytest.mark.long
@@ -125,7 +125,7 @@ def test_a_history_of_the_configuration(folder: Path) -> None:
 
 @pytest.mark.skipif(not fault.available(), reason=fault.REASON)
 def test_a_full_disk(folder: Path) -> None:
-    server = Server(folder, program=["-m", "tests.service.full_disk"])
+    server = Server(folder, module="tests.service.full_disk")
     try:
         server.subscribe("ann", "all", "a > 0")
         assert server.publish({"a": 1})["sequence"] == 1
@@ -171,7 +171,7 @@ def lines_in_parts(server: Server, parts: int, sent: threading.Semaphore, go_on:
 
 def test_a_publisher_may_finish_when_the_service_ends(folder: Path) -> None:
     """SIGTERM comes in the middle of a long body. Streams end, new connections are refused, and the publisher gets its answer."""
-    server = Server(folder, program=COMMAND)
+    server = Server(folder, forks=False)
     server.subscribe("ann", "all", "n >= 0")
     sent, go_on = threading.Semaphore(0), threading.Event()
     answers: list[httpx2.Response] = []
@@ -212,7 +212,7 @@ def test_a_publisher_that_never_finishes_does_not_hold_up_the_end(
 
 
 def test_a_call_and_a_body_that_never_end_do_not_hold_up_the_end(folder: Path) -> None:
-    server = Server(folder, program=["-m", "tests.service.stuck_call"], environment={"TAMIS_END_SECONDS": "1"})
+    server = Server(folder, module="tests.service.stuck_call", environment={"TAMIS_END_SECONDS": "1"})
     server.publish({"a": 1})
     host = b"Host: 127.0.0.1\r\n"
     lines = b"Content-Type: application/x-ndjson\r\nContent-Length: 9000000\r\n\r\n" + b'{"n": 1}\n' * 30_000
@@ -224,7 +224,6 @@ def test_a_call_and_a_body_that_never_end_do_not_hold_up_the_end(folder: Path) -
         while server.client.get("/v1/figures").json()["events"] < 2:
             pass
         connection.sendall(b"GET /v1/stats HTTP/1.1\r\n" + host + b"\r\n")
-        assert isinstance(server.process, subprocess.Popen)
         assert server.process.stdout is not None
         assert server.process.stdout.readline() == "stuck\n"
         log = server.stop()

@@ -15,7 +15,7 @@ import pytest
 
 from tamis.broker import open as open_broker
 from tests.service.receiver import new_certificate
-from tests.service.serving import COMMAND, NDJSON, PATIENCE, Server, in_tenant, refusal, serving
+from tests.service.serving import NDJSON, PATIENCE, Server, in_tenant, refusal, serving
 
 
 def stored(folder: Path) -> set[int]:
@@ -47,7 +47,7 @@ def publish_until_it_ends(server: Server, start: int, acknowledged: list[int], t
 @pytest.mark.long
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_what_was_acknowledged_is_there(folder: Path, end: signal.Signals) -> None:
-    server = Server(folder, program=COMMAND)
+    server = Server(folder, forks=False)
     server.subscribe("all", "marks", "mark >= 0")
     acknowledged: list[list[int]] = [[], [], []]
     told = threading.Semaphore(0)
