@@ -177,6 +177,8 @@ def test_unknown_routes_and_methods(strict: Server) -> None:
     assert (answer.status_code, kind(answer), answer.headers["upgrade"]) == (426, "not-a-websocket", "websocket")
     answer = strict.client.get("/v1/events?limit=x")
     assert (answer.status_code, kind(answer)) == (422, "invalid")
+    assert answer.json()["detail"].startswith("query parameter `limit`: input should be a valid integer")
+    assert answer.json()["detail"].endswith(", not 'x'")
 
 
 def test_unknown_parameters(strict: Server) -> None:

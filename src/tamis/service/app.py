@@ -124,7 +124,11 @@ def _methods(connection: Request | WebSocket) -> list[str]:
 async def _answer_invalid(connection: Request | WebSocket, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError | WebSocketRequestValidationError)
     found = [{"place": list(each["loc"]), "reason": each["msg"]} for each in error.errors()]
-    detail = "; ".join(f"{'.'.join(map(str, each['place']))}: {each['reason']}" for each in found)
+    given = [shortened(each["input"]) for each in error.errors()]
+    detail = "; ".join(
+        f"{each['place'][0]} parameter `{each['place'][-1]}`: {each['reason'][:1].lower()}{each['reason'][1:]}, not {text}"
+        for each, text in zip(found, given, strict=True)
+    )
     return _answered(connection, ProblemError(422, "invalid", detail, errors=found))
 
 
