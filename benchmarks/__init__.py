@@ -1,11 +1,9 @@
 """Benchmarks. Most print tables of ratios that are measured side by side, and write results for the page.
 
-Read `timing` and `shapes` first, then one benchmark and its page.
+Read `tamis.experiments.timing` and `shapes` first, then one benchmark and its page.
 
-    timing        seconds of some work, and facts about the machine
     shapes        the workloads of the engine's benchmark
     memory        the speed of random reads
-    rivals        the same matching in DuckDB and polars
 
     headline      Tamis, a scan, DuckDB and polars: the figures of the README
     first_use     the cost of the first use, with an empty cache of kernels

@@ -27,11 +27,12 @@ import numpy as np
 
 import tamis
 from benchmarks.broker_meetings import meetings
-from benchmarks.timing import machine, seconds_of, versions
 from tamis.broker.event_text import event_text
 from tamis.broker.moments import moment_of
 from tamis.broker.state import numbers_text
 from tamis.broker.tables import Synchronous
+from tamis.experiments.machine import machine, versions
+from tamis.experiments.timing import seconds_of
 from tests.broker import faults
 
 _AT_ONCE = 1000

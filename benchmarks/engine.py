@@ -17,8 +17,8 @@ from benchmarks import engine_page
 from benchmarks.matching import QUICK, Effort, Loaded, compare, measure
 from benchmarks.rules import RULE_COUNT, measure_rules
 from benchmarks.shapes import NARROW, RULES, SHAPES, Variant, config_of
-from benchmarks.timing import machine, versions
 from benchmarks.updates import measure_updates
+from tamis.experiments.machine import machine, versions
 
 SIZES = (10_000, 100_000, 1_000_000)
 LARGE = 10_000_000

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from benchmarks.timing import machine
+from tamis.experiments.machine import machine
 
 # A script prints the time when it begins to end. At that time, each run is at another point of merging or planning.
 _SMALL = """

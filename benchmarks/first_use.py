@@ -17,7 +17,7 @@ from typing import Any
 
 import tamis
 from benchmarks.markdown import table
-from benchmarks.timing import machine
+from tamis.experiments.machine import machine
 
 DESCRIPTION = """Processor seconds of new processes and their children. With an empty cache, a process compiles the
 kernels that it uses. With a filled one, it loads them. The *first match* has one subscription and one event. The *first

@@ -18,10 +18,11 @@ import pyarrow as pa
 
 import tamis
 from benchmarks.markdown import renewed, table
-from benchmarks.rivals import DuckDB, Polars
 from benchmarks.shapes import PLANTED_MATCHES, SHAPES, config_of
 from benchmarks.svg import Group, bars, number_text
-from benchmarks.timing import best_of_each, machine, versions
+from tamis.experiments.machine import machine, versions
+from tamis.experiments.peers import DuckDB, Polars
+from tamis.experiments.timing import best_of_each
 from tamis.workload import generate
 
 SIZES = (10_000, 100_000)
@@ -47,7 +48,7 @@ Subscriptions have the shape *{_SHAPE}*: about 10 predicates each, on 100 attrib
 subscription was derived from these events. *Tamis* is `match_batch` on an Arrow table of {_EVENTS:,} events. *Scan* is the same
 with `Matcher(index="scan")`, which looks at every subscription. *DuckDB* runs one query that joins the values of events with the
 bounds of predicates and counts. *polars* computes one expression per subscription on all {_EVENTS:,} events; it is measured on
-{_EXPRESSIONS:,} subscriptions, and the time is multiplied (`benchmarks.rivals`). Tables and expressions are made before the
+{_EXPRESSIONS:,} subscriptions, and the time is multiplied (`tamis.experiments.peers`). Tables and expressions are made before the
 clock starts. All systems must give the same pairs, also on events that {PLANTED_MATCHES:,} subscriptions each were derived
 from."""
 

@@ -24,11 +24,11 @@ from pyroaring import BitMap
 
 import tamis
 from benchmarks.shapes import SHAPES, config_of
-from benchmarks.timing import machine, versions
 from tamis.earlier.chunks import TableEvents
 from tamis.earlier.decisions import Decisions
 from tamis.earlier.key_ranges import satisfying
 from tamis.earlier.retained import Retained
+from tamis.experiments.machine import machine, versions
 from tamis.language.evaluate import evaluate_flat
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression

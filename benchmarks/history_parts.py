@@ -21,13 +21,13 @@ import pyarrow as pa
 
 import tamis
 from benchmarks.history import SETS, offers, seconds_of
-from benchmarks.timing import machine, versions
 from tamis.earlier.chunks import TableEvents
 from tamis.earlier.join_table import EventJoins, JoinTable, split
 from tamis.earlier.phases import Figures as Estimates
 from tamis.earlier.phases import attributes_left, estimated
 from tamis.earlier.prefilter import NEVER, PreFilter
 from tamis.earlier.retained import Retained
+from tamis.experiments.machine import machine, versions
 from tamis.kernels.numbers import I32s
 from tamis.language.event import FlatEvent, flatten
 from tamis.matcher.limits import StoreLimits

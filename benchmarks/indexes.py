@@ -22,9 +22,10 @@ import tamis
 from benchmarks import indexes_page
 from benchmarks.matching import events_of
 from benchmarks.shapes import Variant, config_of
-from benchmarks.timing import best_of_each, machine, versions
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.event_table import encode_table
+from tamis.experiments.machine import machine, versions
+from tamis.experiments.timing import best_of_each
 from tamis.matcher.matcher import matcher_over, new_store
 from tamis.matcher.paper_store import PaperStore
 from tamis.papers.interface import Index, Matches

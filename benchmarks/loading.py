@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import tamis
-from benchmarks.timing import machine, seconds_of
+from tamis.experiments.machine import machine
+from tamis.experiments.timing import seconds_of
 from tamis.language.parser import parse_afresh
 from tamis.language.shapes import forget_shapes
 from tamis.workload import generate, preset

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 import tamis
 from benchmarks.memory import Reads
-from benchmarks.timing import best_of, best_of_each, seconds_of
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.event_table import encode_table
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
@@ -24,6 +23,7 @@ from tamis.engine.engine import Engine
 from tamis.engine.matching.results import Found
 from tamis.engine.rows import Rows, concatenated
 from tamis.engine.segment import segments_of
+from tamis.experiments.timing import best_of, best_of_each, seconds_of
 from tamis.kernels.ranges import span_indices
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.matcher import matcher_over

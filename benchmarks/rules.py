@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import tamis
 from benchmarks.matching import Effort, Loaded, as_dicts, events_of
-from benchmarks.timing import best_of, seconds_of
+from tamis.experiments.timing import best_of, seconds_of
 from tamis.language.engine_sql import to_sql
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression

@@ -31,7 +31,8 @@ import numpy as np
 
 import tamis
 from benchmarks.broker import filled_broker, offers
-from benchmarks.timing import machine, seconds_of, versions
+from tamis.experiments.machine import machine, versions
+from tamis.experiments.timing import seconds_of
 from tamis.service.tenant_names import DEFAULT, folder_of
 
 CONNECTIONS = 64

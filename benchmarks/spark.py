@@ -23,9 +23,9 @@ import pyarrow as pa
 
 import tamis
 from benchmarks import spark_page
-from benchmarks.timing import machine, versions
 from tamis import spark as tamis_spark
 from tamis.encoding.expressions.predicate_table import read_predicates
+from tamis.experiments.machine import machine, versions
 from tamis.language.expression import Predicate
 from tamis.language.operators import Operator
 from tamis.workload import generate, preset

@@ -14,6 +14,7 @@
     ├── FileError (ValueError)             a file cannot be read: path, line
     │   └── SnapshotError                  a snapshot cannot be read or written
     ├── WorkloadError (ValueError)         a workload cannot be generated from these parameters
+    ├── ExperimentError (ValueError)       an experiment is not known, or its folder holds results of another kind
     ├── JavaNotFoundError (OSError)        no Java was found that Spark can run on
     ├── FrameError (ValueError)            a DataFrame does not have the columns that are needed
     ├── IndexFolderError (ValueError)      the folder of a Spark index is missing or cannot be read
@@ -232,6 +233,10 @@ class SnapshotError(FileError):
 
 class WorkloadError(TamisError, ValueError):
     """A parameter of a workload is wrong, or contradicts another parameter."""
+
+
+class ExperimentError(TamisError, ValueError):
+    """A figure, scale or contender is not known, or a folder of results cannot be used."""
 
 
 class JavaNotFoundError(TamisError, OSError):

@@ -13,7 +13,7 @@ import pytest
 import tamis
 from benchmarks import headline, page
 from benchmarks.markdown import renewed
-from benchmarks.rivals import DuckDB, Polars
+from tamis.experiments.peers import DuckDB, Polars
 from tests.markdown import ROOT
 
 RESULTS = ROOT / "docs" / "results" / "headline.json"

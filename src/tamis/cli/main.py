@@ -19,6 +19,7 @@ from tamis.cli.compact import compact
 from tamis.cli.demo import demo
 from tamis.cli.diagnostics import CLEAR, is_terminal
 from tamis.cli.exit_status import FAILED, INTERRUPTED, NO_READER
+from tamis.cli.experiments import experiments
 from tamis.cli.explain import explain
 from tamis.cli.filter import filter_events
 from tamis.cli.generate import generate
@@ -118,6 +119,7 @@ for _command in (
     pipeline,
     generate,
     indexes,
+    experiments,
     warmup,
     demo,
 ):

@@ -1,0 +1,173 @@
+"""Figure: a plot or table of a paper, what its authors claim of it, and how the claim is judged.
+
+Figure.spots(scale)   where on the plot which points are measured
+Curves                what was measured, line by line
+Verdict               whether the claim held
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+from tamis.experiments.contenders import find_contender
+from tamis.experiments.point import Point
+from tamis.experiments.scales import Scale
+
+Place: TypeAlias = int | float | str
+"""A value of the horizontal axis; a word stands for a bar."""
+
+
+class Spot(NamedTuple):
+    """A place on a plot, and the point that is measured for it."""
+
+    line: str
+    """The name of the line, in the legend."""
+    place: Place
+    point: Point
+
+
+class Metric(NamedTuple):
+    """What the vertical axis of a plot shows."""
+
+    label: str
+    read: Callable[[Mapping[str, Any]], float | None]
+    """From the figures of a point to a number, which is never 0. None: it has no such figure."""
+
+
+class Value(NamedTuple):
+    """What was measured at a spot."""
+
+    place: Place
+    number: float | None
+    failure: str = ""
+
+
+class Curves(dict[str, list[Value]]):
+    """The lines of a figure: name -> values, in the order of the horizontal axis."""
+
+    def at(self, line: str, place: Place | None) -> Value:
+        """The value of a line at a place; None is the last place of all."""
+        values = self.get(line, [])
+        if place is None and values:
+            return values[-1]
+        return next((value for value in values if value.place == place), Value(place or "", None, "not measured"))
+
+
+class Verdict(NamedTuple):
+    """Whether a claim held."""
+
+    held: bool | None
+    """None: it could not be tested."""
+    ours: str
+    """What was measured, in words."""
+
+    @property
+    def word(self) -> str:
+        return "not tested" if self.held is None else "held" if self.held else "not held"
+
+
+Judge: TypeAlias = Callable[[Curves], Verdict]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A plot or table of a paper.
+
+    Attributes
+    ----------
+    paper, number : str
+        Where it stands, such as "ps-tree" and "6a".
+    title, axis : str
+        What it shows, and what its horizontal axis is.
+    metric : Metric
+        What its vertical axis is.
+    spots : callable
+        From a scale to the spots of the plot.
+    claim, says : str
+        What the paper claims, in words, and its figures.
+    judge : callable
+        From the measured curves to a verdict.
+    log : bool
+        Whether the horizontal axis is logarithmic.
+    departures : str
+        How our experiment differs from the paper's.
+    """
+
+    paper: str
+    number: str
+    title: str
+    axis: str
+    metric: Metric
+    spots: Callable[[Scale], list[Spot]]
+    claim: str
+    says: str
+    judge: Judge
+    log: bool = False
+    departures: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper} {self.number}"
+
+    @property
+    def family(self) -> str:
+        """The number without a letter: figures 6a and 6b are drawn side by side."""
+        return self.number.rstrip("abcdefgh")
+
+    def points(self, scale: Scale) -> list[Point]:
+        """The points that are measured, each once."""
+        return list(dict.fromkeys(spot.point for spot in self._seeded(scale)))
+
+    def curves(self, scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> Curves:
+        """The lines of the plot, from the results of its points."""
+        curves = Curves()
+        for spot in self._seeded(scale):
+            curves.setdefault(spot.line, []).append(self._value(spot, results.get(spot.point)))
+        return curves
+
+    def _seeded(self, scale: Scale) -> Iterator[Spot]:
+        """The spots, with workloads of the scale's seed."""
+        for spot in self.spots(scale):
+            workload = replace(spot.point.workload, seed=scale.seed)
+            yield spot._replace(point=replace(spot.point, workload=workload))
+
+    def _value(self, spot: Spot, result: Mapping[str, Any] | None) -> Value:
+        if result is None:
+            return Value(spot.place, None, "not measured")
+        if "failure" in result:
+            return Value(spot.place, None, result["failure"])
+        return Value(spot.place, self.metric.read(result["figures"]))
+
+
+def spots_of(
+    contenders: Iterable[str], places: Sequence[tuple[Place, Any]], options: Mapping[str, Any] | None = None
+) -> list[Spot]:
+    """The spots of a plot with a line for each contender. `places` are places of the axis with their workloads."""
+    pairs = tuple((options or {}).items())
+    return [
+        Spot(find_contender(name).label, place, Point(name, workload, options=pairs))
+        for name in contenders
+        for place, workload in places
+    ]
+
+
+def _microseconds(kind: str) -> Callable[[Mapping[str, Any]], float | None]:
+    def read(figures: Mapping[str, Any]) -> float | None:
+        kinds = figures["kinds"]
+        # Some workloads have events of one kind only.
+        return float(kinds.get(kind, kinds["other"])["microseconds"])
+
+    return read
+
+
+def _bytes(figures: Mapping[str, Any]) -> float | None:
+    return None if figures["index_bytes"] is None else figures["index_bytes"] / 2**20 or None
+
+
+MATCHING = Metric("microseconds for an event", _microseconds("planted"))
+MATCHING_OTHER = Metric("microseconds for an event that no subscription was derived from", _microseconds("other"))
+BUILDING = Metric("seconds to build", lambda figures: float(figures["build_seconds"]))
+MEMORY = Metric("MiB of the index", _bytes)
+INSERTING = Metric("microseconds for an insertion", lambda figures: float(figures["insert_microseconds"]))

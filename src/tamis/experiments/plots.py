@@ -1,0 +1,135 @@
+"""Plots of figures with matplotlib, as SVG: a figure's plots side by side, one line or bar for each contender.
+
+Axes of time and memory are logarithmic, as most of the papers' are. Text stays text, and the same figures give the same file.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tamis.experiments.figure import Curves, Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WIDTH, _HEIGHT = 5.2, 3.7
+"""Inches of one plot."""
+_MOST_BESIDE = 2
+"""Plots side by side. More go below."""
+
+# Ours is black and bold; a paper's own indexes have warm colours, the others cold ones. Each has its colour everywhere.
+_COLOURS = {
+    "Tamis": "#111111",
+    "SCAN": "#9a9a9a",
+    "k-index": "#1f77b4",
+    "Propagation": "#17a2a2",
+    "Propagation-wp": "#0b6b6b",
+    "Gryphon": "#5b8c2a",
+    "SIFT": "#7a5cc0",
+    "Counting": "#7a5cc0",
+    "BE-Tree": "#d62728",
+    "BE-B": "#f08a8a",
+    "OpIndex": "#b8860b",
+    "OpIndex-BS": "#e0b94a",
+    "OpIndex, kept sorted": "#6b4e00",
+    "PSTBloom": "#e8650a",
+    "PSTHash": "#c2188b",
+    "PS-Tree": "#a0522d",
+    "DuckDB": "#555577",
+    "polars": "#8899aa",
+}
+_MARKERS = "osD^vP*X<>ph8"
+
+
+def drawn(figures: Sequence[Figure], curves: Sequence[Curves]) -> str:
+    """The plots of some figures as SVG."""
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
+    beside = min(len(figures), _MOST_BESIDE)
+    rows = -(-len(figures) // beside)
+    with matplotlib.rc_context(
+        {"svg.fonttype": "none", "svg.hashsalt": "tamis", "font.size": 9.0, "axes.grid": True, "grid.alpha": 0.25}
+    ):
+        canvas = Canvas(figsize=(_WIDTH * beside, _HEIGHT * rows), layout="constrained")
+        places = canvas.subplots(rows, beside, squeeze=False)
+        for axes, figure, lines in zip(places.flat, figures, curves, strict=False):
+            _plot(axes, figure, lines)
+        for axes in places.flat[len(figures) :]:
+            axes.set_visible(False)
+        names = list(dict.fromkeys(name for lines in curves for name in lines))
+        handles = {
+            label: handle
+            for axes in places.flat
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        shown = [name for name in names if name in handles]
+        canvas.legend(
+            [handles[name] for name in shown], shown, loc="outside lower center", ncols=min(len(shown), 6) or 1
+        )
+        text = io.StringIO()
+        canvas.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def _plot(axes: Axes, figure: Figure, curves: Curves) -> None:
+    words = any(isinstance(value.place, str) for values in curves.values() for value in values)
+    if words:
+        _bars(axes, curves)
+    else:
+        _lines(axes, curves)
+        if figure.log:
+            axes.set_xscale("log")
+        _mark_places(axes, curves)
+        axes.set_yscale("log")
+    axes.set_title(f"{figure.number}  {figure.title}", fontsize=9.5)
+    axes.set_xlabel(figure.axis)
+    axes.set_ylabel(figure.metric.label)
+
+
+def _lines(axes: Axes, curves: Curves) -> None:
+    for number, (name, values) in enumerate(curves.items()):
+        there = [value for value in values if value.number is not None]
+        axes.plot(
+            [value.place for value in there],
+            [value.number for value in there],
+            label=name,
+            color=_COLOURS.get(name),
+            marker=_MARKERS[number % len(_MARKERS)],
+            markersize=4.5,
+            linewidth=2.4 if name == "Tamis" else 1.4,
+        )
+
+
+def _mark_places(axes: Axes, curves: Curves) -> None:
+    """Mark the places that were measured, and no others."""
+    places = sorted({value.place for values in curves.values() for value in values})  # type: ignore[type-var]
+    axes.set_xticks(places, [_short(place) for place in places])
+    axes.minorticks_off()
+
+
+def _bars(axes: Axes, curves: Curves) -> None:
+    """Groups of bars, from 0 on."""
+    places = list(dict.fromkeys(value.place for values in curves.values() for value in values))
+    width = 0.8 / len(curves)
+    for number, (name, values) in enumerate(curves.items()):
+        there = [(places.index(value.place), value.number) for value in values if value.number is not None]
+        axes.bar(
+            [place + width * (number - (len(curves) - 1) / 2) for place, _ in there],
+            [height for _, height in there],
+            width,
+            label=name,
+            color=_COLOURS.get(name),
+        )
+    axes.set_xticks(range(len(places)), [str(place) for place in places])
+    axes.set_ylim(bottom=0)
+
+
+def _short(place: Any) -> str:
+    if isinstance(place, int) and place >= 1_000:
+        for size, letter in ((1_000_000, "M"), (1_000, "K")):
+            if place >= size:
+                return f"{place / size:.3g}{letter}"
+    return f"{place:.3g}" if isinstance(place, float) else str(place)

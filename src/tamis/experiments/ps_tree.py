@@ -1,0 +1,350 @@
+"""The experiments of Ji and Jacobsen, PS-Tree-based Efficient Boolean Expression Matching for High-dimensional and Dense
+Workloads, VLDB 2018, section 7.
+
+Our copy of table 1 has lost which values are defaults. The prose names the numbers of subscriptions and dimensions; the others
+are those of the presets `ps-tree-dense` and `ps-tree-sparse`. Events are the base events of BE-Gen, from which subscriptions
+are derived.
+"""
+
+from __future__ import annotations
+
+from tamis.experiments.claims import below, best, grows, lead, order, together
+from tamis.experiments.figure import BUILDING, MATCHING, MEMORY, Figure
+from tamis.experiments.sweeps import joined, over, over_changes, over_size
+from tamis.workload import preset
+
+_DENSE, _SPARSE = preset("ps-tree-dense"), preset("ps-tree-sparse")
+_RIVALS = ("scan", "k-index", "propagation", "op-index", "be-tree")
+_ALL = (*_RIVALS, "pst-bloom", "pst-hash", "tamis")
+_BUILT = tuple(name for name in _ALL if name != "scan")
+_SIZES = (300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000)
+_ALPHAS = (0, 1, 2, 3, 4, 5)
+_DIMENSIONS = (100, 300, 1_000, 3_000, 10_000, 30_000)
+_CARDINALITIES = (3, 10, 30, 100, 300, 1_000)
+_SUBSCRIPTION_SIZES = (5, 10, 15, 20, 25, 30)
+_EVENT_SIZES = (30, 42, 54, 66, 78, 90)
+_PROBABILITIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
+_EQUALITY_RATIOS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+_PAPERS = ("SCAN", "k-index", "Propagation", "OpIndex", "BE-Tree", "PSTBloom", "PSTHash")
+_SHRUNK = "Numbers of subscriptions are divided as the scale says."
+
+FIGURES = (
+    Figure(
+        paper="ps-tree",
+        number="5a",
+        title="Building, dense: number of subscriptions",
+        axis="subscriptions",
+        log=True,
+        metric=BUILDING,
+        spots=over_size(_BUILT, _DENSE, _SIZES),
+        claim="PSTBloom builds fastest, and BE-Tree is next.",
+        says="At 100M subscriptions PSTBloom takes 78 % less than BE-Tree.",
+        judge=together(best("PSTBloom", _PAPERS[1:]), below("PSTBloom", "BE-Tree", 78)),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="5b",
+        title="Building: number of dimensions",
+        axis="dimensions",
+        log=True,
+        metric=BUILDING,
+        spots=joined(
+            over(_BUILT, _DENSE, "dimensions", _DIMENSIONS),
+            over(("op-index-sorted",), _DENSE, "dimensions", _DIMENSIONS),
+        ),
+        claim=(
+            "BE-Tree and Propagation grow with the dimensions; PSTBloom and PSTHash do not. OpIndex kept sorted after "
+            "each subscription is far slower where dimensions are few."
+        ),
+        says="OpIndex kept sorted takes 1,000 times PSTBloom at 100 dimensions.",
+        judge=together(
+            grows("PSTBloom", most=2.0),
+            grows("PSTHash", most=2.0),
+            grows("BE-Tree", least=2.0),
+            grows("Propagation", least=2.0),
+            lead("PSTBloom", "OpIndex, kept sorted", 1_000, 100),
+        ),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="5c",
+        title="Building, dense: size of subscriptions",
+        axis="predicates of a subscription",
+        metric=BUILDING,
+        spots=over(_BUILT, _DENSE, "subscription_size", _SUBSCRIPTION_SIZES),
+        claim="PSTBloom, OpIndex and k-index grow with the size; BE-Tree and Propagation do not; PSTHash falls.",
+        says="Only curves.",
+        judge=together(
+            grows("PSTBloom", least=1.0),
+            grows("OpIndex", least=1.0),
+            grows("k-index", least=1.0),
+            grows("BE-Tree", most=2.0),
+            grows("Propagation", most=2.0),
+            grows("PSTHash", most=1.0),
+        ),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="5d",
+        title="Building, dense: share of equalities",
+        axis="share of = among predicates",
+        metric=BUILDING,
+        spots=over(_BUILT, _DENSE, "equality_ratio", _EQUALITY_RATIOS),
+        claim="All indexes build faster with more equalities, PSTHash most so; PSTBloom builds fastest.",
+        says="Only curves.",
+        judge=together(
+            *(
+                grows(name, most=1.0)
+                for name in ("k-index", "Propagation", "OpIndex", "BE-Tree", "PSTBloom", "PSTHash")
+            ),
+            best("PSTBloom", _PAPERS[1:]),
+        ),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="6a",
+        title="Matching, dense: number of subscriptions",
+        axis="subscriptions",
+        log=True,
+        metric=MATCHING,
+        spots=over_size(_ALL, _DENSE, _SIZES),
+        claim="PSTBloom matches fastest at the smallest size, PSTHash from 1M on.",
+        says="At 300K PSTBloom takes 84 % less than OpIndex; at 100M PSTHash takes 92 % less than OpIndex.",
+        judge=together(best("PSTHash", _PAPERS), below("PSTHash", "OpIndex", 92)),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="6b",
+        title="Matching, sparse: number of subscriptions",
+        axis="subscriptions",
+        log=True,
+        metric=MATCHING,
+        spots=over_size(_ALL, _SPARSE, _SIZES),
+        claim="PSTBloom always matches fastest; PSTHash comes up to OpIndex at 30M.",
+        says="Only curves.",
+        judge=best("PSTBloom", _PAPERS),
+        departures=_SHRUNK,
+    ),
+    *(
+        Figure(
+            paper="ps-tree",
+            number=number,
+            title=f"Matching, {shape}: Zipf's alpha of the attributes",
+            axis="alpha",
+            metric=MATCHING,
+            spots=over(_ALL, base, "alpha", _ALPHAS),
+            claim="PSTHash matches fastest under Zipf; BE-Tree is ahead of OpIndex, and k-index behind SCAN.",
+            says="Only curves.",
+            judge=together(best("PSTHash", _PAPERS), order("BE-Tree", "OpIndex"), order("SCAN", "k-index")),
+            departures=_SHRUNK,
+        )
+        for number, shape, base in (("7a", "dense", _DENSE), ("7b", "sparse", _SPARSE))
+    ),
+    Figure(
+        paper="ps-tree",
+        number="8a",
+        title="Matching: number of dimensions",
+        axis="dimensions",
+        log=True,
+        metric=MATCHING,
+        spots=over(_ALL, _DENSE, "dimensions", _DIMENSIONS),
+        claim="With more dimensions PSTBloom, OpIndex and k-index become faster, more so than PSTHash and BE-Tree.",
+        says="Only curves.",
+        judge=together(*(grows(name, most=0.5) for name in ("PSTBloom", "OpIndex", "k-index"))),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="8b",
+        title="Matching: dimensions, with as many subscriptions for each",
+        axis="dimensions",
+        log=True,
+        metric=MATCHING,
+        spots=over_changes(
+            _ALL, _DENSE, [(count, {"dimensions": count, "subscriptions": count * 3_333}) for count in _DIMENSIONS]
+        ),
+        claim="Above 300 dimensions PSTBloom matches fastest.",
+        says="Only curves.",
+        judge=best("PSTBloom", _PAPERS),
+        departures=f"{_SHRUNK} The paper does not tell how many subscriptions a dimension has; here 3,333.",
+    ),
+    Figure(
+        paper="ps-tree",
+        number="9a",
+        title="Matching, dense: cardinality",
+        axis="values of an attribute",
+        log=True,
+        metric=MATCHING,
+        spots=over(_ALL, _DENSE, "cardinality", _CARDINALITIES),
+        claim="PSTHash matches fastest below 300 values, PSTBloom from there on.",
+        says="At 1,000 values PSTBloom takes 91 % less than OpIndex.",
+        judge=together(best("PSTBloom", _PAPERS), below("PSTBloom", "OpIndex", 91)),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="9b",
+        title="Matching, sparse: cardinality",
+        axis="values of an attribute",
+        log=True,
+        metric=MATCHING,
+        spots=over(_ALL, _SPARSE, "cardinality", _CARDINALITIES),
+        claim="PSTBloom matches fastest.",
+        says="Only curves.",
+        judge=best("PSTBloom", _PAPERS),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="10a",
+        title="Matching, dense: size of subscriptions",
+        axis="predicates of a subscription",
+        metric=MATCHING,
+        spots=over(_ALL, _DENSE, "subscription_size", _SUBSCRIPTION_SIZES),
+        claim="PSTBloom, PSTHash, BE-Tree and Propagation become faster with the size, OpIndex becomes slower.",
+        says="From 5 to 30 predicates OpIndex takes 350 % more.",
+        judge=together(
+            *(grows(name, most=1.0) for name in ("PSTBloom", "PSTHash", "BE-Tree", "Propagation")),
+            grows("OpIndex", least=4.5**0.5),
+        ),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="10b",
+        title="Matching, sparse: size of subscriptions",
+        axis="predicates of a subscription",
+        metric=MATCHING,
+        spots=over(_ALL, _SPARSE, "subscription_size", _SUBSCRIPTION_SIZES),
+        claim="Only OpIndex becomes slower with the size.",
+        says="From 5 to 30 predicates OpIndex takes 200 % more.",
+        judge=together(
+            grows("OpIndex", least=3**0.5), *(grows(name, most=1.5) for name in ("PSTBloom", "PSTHash", "BE-Tree"))
+        ),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="11a",
+        title="Matching, dense: size of events",
+        axis="attributes of an event",
+        metric=MATCHING,
+        spots=over(_ALL, _DENSE, "event_size", _EVENT_SIZES),
+        claim="All but Propagation and SCAN become slower with the size of events; PSTHash matches fastest.",
+        says="At 90 attributes PSTHash takes 85 % less than BE-Tree.",
+        judge=together(
+            best("PSTHash", _PAPERS),
+            below("PSTHash", "BE-Tree", 85),
+            *(grows(name, least=1.0) for name in ("k-index", "OpIndex", "BE-Tree", "PSTBloom", "PSTHash")),
+        ),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="11b",
+        title="Matching, sparse: size of events",
+        axis="attributes of an event",
+        metric=MATCHING,
+        spots=over(_ALL, _SPARSE, "event_size", _EVENT_SIZES),
+        claim="All but Propagation and SCAN become slower with the size of events; PSTBloom matches fastest.",
+        says="At 90 attributes PSTBloom takes 80 % less than OpIndex.",
+        judge=together(
+            best("PSTBloom", _PAPERS),
+            below("PSTBloom", "OpIndex", 80),
+            *(grows(name, least=1.0) for name in ("k-index", "OpIndex", "BE-Tree", "PSTBloom", "PSTHash")),
+        ),
+        departures=_SHRUNK,
+    ),
+    *(
+        Figure(
+            paper="ps-tree",
+            number=number,
+            title=f"Matching, {shape}: share of subscriptions that match",
+            axis="share that matches",
+            log=True,
+            metric=MATCHING,
+            spots=over(_ALL, base, "match_probability", _PROBABILITIES),
+            claim=(
+                "Where half of the subscriptions match, BE-Tree, OpIndex and Propagation come close to SCAN; PSTBloom and "
+                "PSTHash do not."
+            ),
+            says="At 50 % PSTBloom and PSTHash take about 25 % of what SCAN takes.",
+            judge=together(below("PSTBloom", "SCAN", 75), below("PSTHash", "SCAN", 75)),
+            departures=_SHRUNK,
+        )
+        for number, shape, base in (("12a", "dense", _DENSE), ("12b", "sparse", _SPARSE))
+    ),
+    Figure(
+        paper="ps-tree",
+        number="13a",
+        title="Matching, dense: share of equalities",
+        axis="share of = among predicates",
+        metric=MATCHING,
+        spots=over(_ALL, _DENSE, "equality_ratio", _EQUALITY_RATIOS),
+        claim="All become faster with more equalities; PSTHash always matches fastest.",
+        says="Only curves.",
+        judge=together(
+            best("PSTHash", _PAPERS),
+            *(
+                grows(name, most=1.0)
+                for name in ("k-index", "Propagation", "OpIndex", "BE-Tree", "PSTBloom", "PSTHash")
+            ),
+        ),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="13b",
+        title="Matching, sparse: share of equalities",
+        axis="share of = among predicates",
+        metric=MATCHING,
+        spots=over(_ALL, _SPARSE, "equality_ratio", _EQUALITY_RATIOS),
+        claim="With equalities only, Propagation is as good as PSTBloom.",
+        says="Only curves.",
+        judge=together(below("Propagation", "SCAN", 90), lead("PSTBloom", "Propagation", 0.5)),
+        departures=_SHRUNK,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="14a",
+        title="Memory, dense: number of subscriptions",
+        axis="subscriptions",
+        log=True,
+        metric=MEMORY,
+        spots=over_size(_BUILT, _DENSE, _SIZES),
+        claim="Propagation needs least memory; PSTBloom and PSTHash grow more slowly than OpIndex and BE-Tree.",
+        says="PSTBloom needs up to 94 % less than BE-Tree and 99 % less than OpIndex.",
+        judge=together(
+            best("Propagation", _PAPERS[1:]), below("PSTBloom", "BE-Tree", 94), below("PSTBloom", "OpIndex", 99)
+        ),
+        departures=f"{_SHRUNK} The paper reads the memory of processes; here the bytes of the index's arrays are counted.",
+    ),
+    Figure(
+        paper="ps-tree",
+        number="14b",
+        title="Memory, dense: size of subscriptions",
+        axis="predicates of a subscription",
+        metric=MEMORY,
+        spots=over(_BUILT, _DENSE, "subscription_size", _SUBSCRIPTION_SIZES),
+        claim=(
+            "With the size OpIndex and k-index need more, BE-Tree and Propagation remain as they are, PSTBloom and PSTHash "
+            "need less."
+        ),
+        says="Only curves.",
+        judge=together(
+            grows("OpIndex", least=1.2),
+            grows("k-index", least=1.2),
+            grows("BE-Tree", most=1.5),
+            grows("Propagation", most=1.5),
+            grows("PSTBloom", most=1.0),
+            grows("PSTHash", most=1.0),
+        ),
+        departures=f"{_SHRUNK} The bytes of the index's arrays are counted.",
+    ),
+)
+"""All figures of the paper that synthetic workloads repeat, in its order."""

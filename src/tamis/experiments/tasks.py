@@ -1,0 +1,106 @@
+"""Tasks: the ways to measure a point. Each takes the point and the scale, and returns figures.
+
+    matching   the time of events, planted and other, the time to build, and the bytes of the index
+    inserting  the time to insert subscriptions one by one, into an index that holds the others
+
+All figures of time are of one thread. Compiling is apart: before the clock starts, each task runs once on a few subscriptions.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from tamis.errors import CapabilityError, ExperimentError
+from tamis.experiments.contenders import LIBRARIES, find_contender
+from tamis.experiments.filling import Filled, Observed, TableRows, filled
+from tamis.experiments.point import Point
+from tamis.experiments.scales import Scale
+from tamis.experiments.timing import best_of_each
+from tamis.workload import AlertsConfig, Workload, generate
+
+Figures = dict[str, Any]
+
+_PASSES = 9
+"""The most timed passes over the events of a kind. The scale's budget may allow fewer."""
+_INSERTED = 200
+"""Subscriptions that are inserted one by one and timed."""
+
+
+def measured(point: Point, scale: Scale) -> Figures:
+    """The figures of a point. Raises an error if the contender gives a wrong answer."""
+    return {**TASKS[point.task](point, scale), "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+
+
+def _matching(point: Point, scale: Scale) -> Figures:
+    workload = generate(point.workload)
+    contender = find_contender(point.contender)
+    one = filled(workload, contender.index, point.index_options, Observed(scale.events, scale.observed))
+    gc.collect()
+    figures: Figures = {"build_seconds": one.build_seconds, "index_bytes": one.index_bytes(), "kinds": {}}
+    checker = None if contender.index == "scan" else TableRows(workload)
+    events = scale.events if contender.index not in LIBRARIES else min(scale.events, 20)
+    for kind in _kinds(workload):
+        figures["kinds"][kind] = _timed(one, checker, kind, events, scale)
+    return figures
+
+
+def _kinds(workload: Workload) -> tuple[str, ...]:
+    return ("other",) if isinstance(workload.config, AlertsConfig) else ("planted", "other")
+
+
+def _timed(one: Filled, checker: TableRows | None, kind: str, count: int, scale: Scale) -> Figures:
+    """The microseconds of a contender for each event of a kind, and how much work it was."""
+    table = one.workload.events(count) if kind == "planted" else one.workload.other_events(count)
+    if checker is not None:
+        _check(one, checker, table.slice(0, scale.checked))
+    events = one.take(table)
+    found = one.match(events)
+    best = best_of_each({"match": partial(one.match, events)}, _PASSES, scale.budget)["match"]
+    return {
+        "events": count,
+        "microseconds": best / count * 1e6,
+        "matches": len(one.pairs(found)) / count,
+        **{name: number / count for name, number in one.counters(found).items()},
+    }
+
+
+def _check(one: Filled, checker: TableRows, events: Any) -> None:
+    """Compare the answers of a contender with those of a scan."""
+    if len(events) == 0:
+        return
+    answers = one.pairs(one.match(one.take(events)))
+    right = checker.pairs(checker.scan().match(checker.encoded(events), checker.dimensions))
+    if not np.array_equal(answers, right):
+        raise ExperimentError(f"{len(answers)} matches, but a scan finds {len(right)}: the answers are not equal")
+
+
+def _inserting(point: Point, scale: Scale) -> Figures:
+    """How long the last subscriptions take to be inserted, one by one."""
+    contender = find_contender(point.contender)
+    rows = TableRows(generate(point.workload))
+    index = rows.index(contender.index, point.index_options)
+    if not index.capabilities.dynamic:
+        raise CapabilityError(f"{contender.label} is static: it is built again instead of growing")
+    last = max(len(rows.rows) - min(_INSERTED, len(rows.rows) // 2), 0)
+    index.insert(rows.rows[:last])
+    single = [rows.rows[place : place + 1] for place in range(last, len(rows.rows))]
+    gc.collect()
+    begun = time.perf_counter()
+    for row in single:
+        index.insert(row)
+    seconds = time.perf_counter() - begun
+    return {"insert_microseconds": seconds / len(single) * 1e6, "inserted": len(single)}
+
+
+TASKS: Mapping[str, Callable[[Point, Scale], Figures]] = MappingProxyType(
+    {"matching": _matching, "inserting": _inserting}
+)
+"""Name -> function."""

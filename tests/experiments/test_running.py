@@ -1,0 +1,106 @@
+"""Running points: results are kept, checked and never mixed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tamis.errors import ExperimentError
+from tamis.experiments import running, tasks
+from tamis.experiments.catalog import find_figures
+from tamis.experiments.contenders import CONTENDERS
+from tamis.experiments.figure import MEMORY, Figure
+from tamis.experiments.point import Point
+from tamis.experiments.running import Progress, need, run
+from tamis.experiments.scales import LAPTOP, SMOKE
+from tamis.workload import preset
+
+TINY = SMOKE._replace(least=100, most=100)
+DENSE = preset("ps-tree-dense", subscriptions=100, match_probability=0.05)
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+def test_every_contender_is_measured_and_agrees_with_a_scan(contender: str, tmp_path: Path) -> None:
+    workload = replace(DENSE, dimensions=40)
+    point = Point(contender, workload)
+    (result,) = run([point], TINY, tmp_path, apart=False).values()
+    figures = result["figures"]
+    assert figures["kinds"]["planted"]["matches"] >= 5
+    assert all(kind["microseconds"] > 0 for kind in figures["kinds"].values())
+    assert figures["build_seconds"] > 0
+
+
+@pytest.mark.parametrize("figure", find_figures(), ids=lambda figure: figure.name)
+def test_every_figure_is_measured(figure: Figure, tmp_path: Path) -> None:
+    """Of each figure one point, at the last place: of our engine, or of the index that the figure is about."""
+    points = {point.contender: point for point in figure.points(TINY)}
+    few = points.get("tamis") if figure.metric is not MEMORY else None
+    point = few or points.get("op-index") or points["be-tree"]
+    curves = figure.curves(TINY, run([point], TINY, tmp_path, apart=False))
+    assert any(value.number is not None for values in curves.values() for value in values)
+
+
+def test_a_wrong_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Wrong(tasks.TableRows):
+        def pairs(self, found: object) -> object:  # type: ignore[override]
+            return np.append(super().pairs(found), 7)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tasks, "TableRows", Wrong)
+    with pytest.raises(ExperimentError, match="the answers are not equal"):
+        tasks.measured(Point("tamis", DENSE), TINY)
+
+
+def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    points = [Point(name, DENSE) for name in ("scan", "tamis")]
+    run(points[:1], TINY, tmp_path, apart=False)
+    told: list[Progress] = []
+    results = run(points, TINY, tmp_path, told.append, apart=False)
+    assert [progress.point.contender for progress in told] == ["tamis"]
+    assert told[0].done == told[0].points == 2
+    assert set(results) == set(points)
+    assert run(points, TINY, tmp_path, told.append) == results
+    assert len(told) == 1
+
+
+def test_results_of_another_machine_are_not_mixed(tmp_path: Path) -> None:
+    point = Point("scan", DENSE)
+    run([point], TINY, tmp_path, apart=False)
+    (file,) = (tmp_path / "points").iterdir()
+    result = json.loads(file.read_text())
+    file.write_text(json.dumps({**result, "machine": {"processor": "abacus"}}))
+    with pytest.raises(ExperimentError, match="measured with another machine"):
+        run([point], TINY, tmp_path, apart=False)
+    file.write_text("half a")
+    with pytest.raises(ExperimentError, match="is not the result of a point"):
+        run([point], TINY, tmp_path, apart=False)
+
+
+def test_a_point_that_does_not_fit_is_left_out(tmp_path: Path) -> None:
+    point = Point("k-index", replace(DENSE, subscriptions=10**10))
+    (result,) = run([point], LAPTOP, tmp_path).values()
+    assert "GiB; the machine has" in result["failure"]
+    assert need(point, LAPTOP).bytes > 10**12
+
+
+def test_a_point_has_its_own_process_and_may_fail_or_take_too_long(tmp_path: Path) -> None:
+    measured, wrong = Point("scan", DENSE), Point("scan", DENSE, options=(("cap", 3),))
+    results = run([measured, wrong], TINY, tmp_path / "a")
+    assert results[measured]["figures"]["peak_bytes"] > 0
+    assert "the index 'scan' has no option 'cap'" in results[wrong]["failure"]
+    hurried = TINY._replace(limit=-running.need(measured, TINY).seconds + 0.01)
+    (late,) = run([measured], hurried, tmp_path / "b").values()
+    assert "takes more than" in late["failure"]
+
+
+def test_points_of_other_seeds_are_other_points() -> None:
+    (figure,) = find_figures("ps-tree", "6a")
+    assert set(figure.points(SMOKE)).isdisjoint(figure.points(SMOKE._replace(seed=2)))
+
+
+def test_a_point_survives_its_file() -> None:
+    point = Point("be-tree", DENSE, options=(("max_cap", 7),))
+    assert Point.from_dict(json.loads(json.dumps(point.to_dict()))) == point
