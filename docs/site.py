@@ -44,7 +44,7 @@ CONTENTS = {
         "reference/errors",
         "reference/spark",
     ],
-    "Inside": ["architecture", "snapshot-format", "indexes", "benchmarks"],
+    "Inside": ["architecture", "snapshot-format", "indexes", "benchmarks", "experiments"],
     "Project": ["contributing", "changelog", "license"],
 }
 """Heading -> pages, in the order of the list beside every page."""

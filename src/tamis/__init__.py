@@ -9,6 +9,7 @@
 What is inside, from the top down; a package imports only packages below it:
 
     cli  service               the command; brokers on a network
+    experiments                the papers' figures, measured again
     client                     `connect`: a broker on a network, used from elsewhere
     spark  workload            matching on clusters, workloads to try and measure with
     broker                     `tamis.open`: durable publish/subscribe
@@ -32,6 +33,7 @@ from tamis.errors import (
     ConflictError,
     DuplicateIdError,
     EventError,
+    ExperimentError,
     ExpressionError,
     FileError,
     FrameError,
@@ -117,6 +119,7 @@ __all__ = [
     "ConflictError",
     "DuplicateIdError",
     "EventError",
+    "ExperimentError",
     "Explanation",
     "Expression",
     "ExpressionError",

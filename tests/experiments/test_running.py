@@ -14,9 +14,11 @@ from tamis.experiments import running, tasks
 from tamis.experiments.catalog import find_figures
 from tamis.experiments.contenders import CONTENDERS
 from tamis.experiments.figure import MEMORY, Figure
+from tamis.experiments.filling import Pairs, TableRows
 from tamis.experiments.point import Point
 from tamis.experiments.running import Progress, need, run
 from tamis.experiments.scales import LAPTOP, SMOKE
+from tamis.papers.interface import Matches
 from tamis.workload import preset
 
 TINY = SMOKE._replace(least=100, most=100)
@@ -45,9 +47,9 @@ def test_every_figure_is_measured(figure: Figure, tmp_path: Path) -> None:
 
 
 def test_a_wrong_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Wrong(tasks.TableRows):
-        def pairs(self, found: object) -> object:  # type: ignore[override]
-            return np.append(super().pairs(found), 7)  # type: ignore[arg-type]
+    class Wrong(TableRows):
+        def pairs(self, found: Matches) -> Pairs:
+            return np.append(super().pairs(found), 7)
 
     monkeypatch.setattr(tasks, "TableRows", Wrong)
     with pytest.raises(ExperimentError, match="the answers are not equal"):

@@ -1,7 +1,7 @@
 """The command `tamis`: a module for each command, and modules that commands share.
 
     main                the group, and how errors are shown          options              options of several commands
-    match, filter, check, explain, plan, stats, build, generate, pipeline, indexes, warmup, demo    the commands
+    match, filter, check, explain, plan, stats, build, generate, pipeline, indexes, experiments, warmup, demo    the commands
     subscribe, publish, receive, changes, backup, compact                                           those of the broker
     serve, token                                                                                    those of the service
 
@@ -29,6 +29,7 @@ Runs and output:
     match_run           one pass over events                         match_files          matches to a file
     event_filter        one expression on one event                  table_filter         on the rows of a table
     filter_run          one pass over files for it                   check_report         findings about a file
+    generate_options    options of `tamis generate` for one style
     diagnostics         messages, progress and bad lines on stderr   error_file           all bad lines in a file
     whole_file          a file appears whole or not at all           exit_status          what the process ends with
     bookshop            the data of the demo                         demo_page            the output of the demo

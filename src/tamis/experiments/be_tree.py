@@ -15,7 +15,7 @@ from tamis.experiments.figure import BUILDING, MATCHING, MATCHING_OTHER, MEMORY,
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
 from tamis.experiments.sweeps import joined, over, over_changes, over_size
-from tamis.workload import WorkloadConfig, preset
+from tamis.workload import OperatorClass, WorkloadConfig, preset
 
 _UNIFORM = preset("be-tree")
 _ZIPF = replace(_UNIFORM, alpha=1.0)
@@ -35,6 +35,7 @@ _FEW_VALUES = (2, 3, 5, 10)
 _EQUALITY_RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
 _PROBABILITIES = (0.0001, 0.001, 0.01, 0.03, 0.09)
 _CAPACITIES = (5, 20, 80, 160, 320)
+_LEVELS: tuple[OperatorClass, ...] = ("low", "low", "med", "med", "high", "high")
 _SMALL = 100_000
 """The paper's number of subscriptions for lengths, cardinalities and selectivities."""
 _SHRUNK = "Numbers of subscriptions are divided as the scale says."
@@ -187,7 +188,7 @@ def _equalities(letter: str, shape: str, base: WorkloadConfig) -> Figure:
     )
 
 
-def _probabilities(letter: str, shape: str, base: WorkloadConfig, level: str) -> Figure:
+def _probabilities(letter: str, shape: str, base: WorkloadConfig, level: OperatorClass) -> Figure:
     strong = level == "high"
     judge = together(best("BE-Tree", _OTHERS, 0.0001), best("BE-Tree", _OTHERS))
     if strong:
@@ -286,7 +287,7 @@ FIGURES = (
     *(
         _probabilities(letter, shape, base, level)
         for letter, level, (shape, base) in zip(
-            "abcdef", ("low", "low", "med", "med", "high", "high"), _SHAPES * 3, strict=True
+            "abcdef", _LEVELS, _SHAPES * 3, strict=True
         )
     ),
     _figure(

@@ -18,7 +18,7 @@ class Contender(NamedTuple):
 
     label: str
     """Its name in plots."""
-    index: str
+    index_name: str
     """Its index: one of the registry, `auto` for our engine, or a library."""
     options: Mapping[str, Any]
     bytes_each: int

@@ -25,7 +25,7 @@ def measured_warm(point: Point, scale: Scale) -> dict[str, Any]:
     """The figures of a point, measured after everything is compiled. The seconds for that are among them."""
     begun = time.perf_counter()
     few = min(_WARM, point.workload.subscriptions)
-    if find_contender(point.contender).index != "scan" and not isinstance(point.workload, DetectionConfig):
+    if find_contender(point.contender).index_name != "scan" and not isinstance(point.workload, DetectionConfig):
         measured(replace(point, workload=replace(point.workload, subscriptions=few)), SMOKE)
     compiled = time.perf_counter()
     return {

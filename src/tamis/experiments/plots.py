@@ -90,14 +90,14 @@ def _plot(axes: Axes, figure: Figure, curves: Curves) -> None:
 
 
 def _lines(axes: Axes, curves: Curves) -> None:
-    for number, (name, values) in enumerate(curves.items()):
-        there = [value for value in values if value.number is not None]
+    for line, (name, values) in enumerate(curves.items()):
+        there: list[tuple[Any, float]] = [(value.place, value.number) for value in values if value.number is not None]
         axes.plot(
-            [value.place for value in there],
-            [value.number for value in there],
+            [place for place, _ in there],
+            [number for _, number in there],
             label=name,
             color=_COLOURS.get(name),
-            marker=_MARKERS[number % len(_MARKERS)],
+            marker=_MARKERS[line % len(_MARKERS)],
             markersize=4.5,
             linewidth=2.4 if name == "Tamis" else 1.4,
         )
@@ -105,7 +105,7 @@ def _lines(axes: Axes, curves: Curves) -> None:
 
 def _mark_places(axes: Axes, curves: Curves) -> None:
     """Mark the places that were measured, and no others."""
-    places = sorted({value.place for values in curves.values() for value in values})  # type: ignore[type-var]
+    places = sorted({value.place for values in curves.values() for value in values})
     axes.set_xticks(places, [_short(place) for place in places])
     axes.minorticks_off()
 

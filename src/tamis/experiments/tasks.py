@@ -42,11 +42,11 @@ def measured(point: Point, scale: Scale) -> Figures:
 def _matching(point: Point, scale: Scale) -> Figures:
     workload = generate(point.workload)
     contender = find_contender(point.contender)
-    one = filled(workload, contender.index, point.index_options, Observed(scale.events, scale.observed))
+    one = filled(workload, contender.index_name, point.index_options, Observed(scale.events, scale.observed))
     gc.collect()
     figures: Figures = {"build_seconds": one.build_seconds, "index_bytes": one.index_bytes(), "kinds": {}}
-    checker = None if contender.index == "scan" else TableRows(workload)
-    events = scale.events if contender.index not in LIBRARIES else min(scale.events, 20)
+    checker = None if contender.index_name == "scan" else TableRows(workload)
+    events = scale.events if contender.index_name not in LIBRARIES else min(scale.events, 20)
     for kind in _kinds(workload):
         figures["kinds"][kind] = _timed(one, checker, kind, events, scale)
     return figures
@@ -86,7 +86,7 @@ def _inserting(point: Point, scale: Scale) -> Figures:
     """How long the last subscriptions take to be inserted, one by one."""
     contender = find_contender(point.contender)
     rows = TableRows(generate(point.workload))
-    index = rows.index(contender.index, point.index_options)
+    index = rows.index(contender.index_name, point.index_options)
     if not index.capabilities.dynamic:
         raise CapabilityError(f"{contender.label} is static: it is built again instead of growing")
     last = max(len(rows.rows) - min(_INSERTED, len(rows.rows) // 2), 0)
