@@ -286,9 +286,7 @@ FIGURES = (
     _equalities("b", "Zipf", _ZIPF),
     *(
         _probabilities(letter, shape, base, level)
-        for letter, level, (shape, base) in zip(
-            "abcdef", _LEVELS, _SHAPES * 3, strict=True
-        )
+        for letter, level, (shape, base) in zip("abcdef", _LEVELS, _SHAPES * 3, strict=True)
     ),
     _figure(
         number="table-4",
