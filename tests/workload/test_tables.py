@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tamis.workload import TABLES, Column, WorkloadConfig, WorkloadError, column, preset
+from tests.markdown import pages
 
 COLUMNS = [each for columns in TABLES.values() for each in columns.values()]
 
@@ -35,6 +36,12 @@ def test_every_value_is_a_config(each: Column) -> None:
         varied = tuple(getattr(config, name) for name in each.parameters)
         assert varied == (value if isinstance(value, tuple) else (value,))
         assert each.default.to_json() == each.config(each.default_value).to_json()
+
+
+def test_the_page_lists_all_columns() -> None:
+    (page,) = [page for page in pages() if page.name == "docs/cli.md"]
+    listed = {row["paper"]: row["columns"] for row in page.rows("paper", "columns")}
+    assert listed == {paper: ", ".join(f"`{name}`" for name in columns) for paper, columns in TABLES.items()}
 
 
 def test_the_columns_of_be_tree() -> None:

@@ -41,7 +41,8 @@ Text = Literal["authors", "titles"]
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SHORT = len(LETTERS) ** 2
-_DIMENSIONS = _SHORT + 1
+GRAM_NAMES = [*(first + second for first in LETTERS for second in LETTERS), "short"]
+_DIMENSIONS = len(GRAM_NAMES)
 
 _FIRST_LETTER = ord("a")
 
@@ -102,7 +103,7 @@ class DerivedGramsConfig(BaseEvents, Config):
     event_size : int
         The number of attributes of an event: lines are joined until there are enough, and the rest is cut off.
     match_probability, equality_ratio, operator_class, range_share
-        As in style be-gen. Values are letters, and are compared as letters.
+        As in style be-gen. Values are the numbers of letters, 1 for a: some indexes hold ranges of numbers only.
     events, other_events, seed : int
         As in style be-gen.
 
@@ -155,12 +156,10 @@ class DerivedGramsConfig(BaseEvents, Config):
 
 
 class GramDomain(TableDomain):
-    """The pairs of letters, and `short`. Values are letters; two more characters serve as strict bounds beyond a and z."""
+    """The pairs of letters, and `short`, with letters as values."""
 
     def __init__(self) -> None:
-        names = [first + second for first in LETTERS for second in LETTERS]
-        characters = [chr(_FIRST_LETTER - 1 + number) for number in range(len(LETTERS) + 2)]
-        super().__init__([*names, "short"], characters)
+        super().__init__(GRAM_NAMES, ["", *LETTERS])
 
 
 class GramTable:

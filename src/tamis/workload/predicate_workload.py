@@ -13,7 +13,7 @@ from tamis.workload.arrays import EventArrays, PredicateArrays, concatenate
 from tamis.workload.domain import Domain, IntegerDomain, PaperDomain
 from tamis.workload.draw import SUBSCRIPTION_BLOCK, Draws
 from tamis.workload.fabret import FabretConfig, FabretDraws
-from tamis.workload.grams import DerivedGramDraws, DerivedGramsConfig, GramDomain, GramDraws, GramsConfig
+from tamis.workload.grams import GRAM_NAMES, DerivedGramDraws, DerivedGramsConfig, GramDomain, GramDraws, GramsConfig
 from tamis.workload.keywords import KeywordDraws, KeywordsConfig
 from tamis.workload.papers import PaperDraws
 from tamis.workload.prefixes import PrefixDraws, PrefixesConfig
@@ -99,7 +99,7 @@ def _made_of(config: PredicateConfig) -> tuple[Domain, Draws]:
         case GramsConfig():
             return GramDomain(), GramDraws(config)
         case DerivedGramsConfig():
-            return GramDomain(), DerivedGramDraws(config)
+            return IntegerDomain(len(GRAM_NAMES), GRAM_NAMES), DerivedGramDraws(config)
         case KeywordsConfig():
             keywords = KeywordDraws(config)
             return keywords.domain(), keywords
