@@ -91,6 +91,14 @@ def test_all_parameters_reach_the_config(tmp_path: Path, name: str, config: AnyC
     assert pq.read_schema(tmp_path / "w" / "events.parquet").names != ["event"] or not wide
 
 
+def test_a_text_that_is_missing(tmp_path: Path) -> None:
+    text = tmp_path / "none.txt"
+    result = run("generate", tmp_path / "w", "--preset", "be-tree-titles", "--text-file", text)
+    assert result.exit_code == 1
+    assert f"{text}: cannot read the text (text_file): No such file" in result.stderr
+    assert not (tmp_path / "w").exists()
+
+
 def test_planted_rules_are_matched(tmp_path: Path) -> None:
     small = ["--subscriptions", 60, "--events", 60, "--other-events", 0, "--quiet"]
     assert run("generate", tmp_path, "--preset", "detection", *small).exit_code == 0

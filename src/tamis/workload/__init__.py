@@ -28,7 +28,8 @@
     write                to a folder of Parquet files
 
 References: BE-Gen, Sadoghi and Jacobsen, BE-Tree, SIGMOD 2011, section 7.1; Ji and Jacobsen, PS-Tree, VLDB 2018, section 7.1;
-Zhang, Chan and Tan, OpIndex, VLDB 2014, section 7.1.
+Zhang, Chan and Tan, OpIndex, VLDB 2014, section 7.1; Fabret et al., Filtering Algorithms and Implementation for Very Fast
+Publish/Subscribe Systems, SIGMOD 2001; Tatbul, profiles, 2001, section 4.1.
 """
 
 from tamis.errors import WorkloadError

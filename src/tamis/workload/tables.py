@@ -3,6 +3,9 @@
 A column varies one parameter, or two together, and leaves the others at their defaults. PS-Tree and OpIndex print the values in
 rows; a row is a column here. BE-Tree prints only the first and the last value; the values between them are ours. The defaults
 that the papers do not print are those of the presets.
+
+Attributes are drawn uniformly. For figures with Zipf's law change `alpha` in `Column.config`, for sparse workloads of PS-Tree
+`dimensions`.
 """
 
 from __future__ import annotations

@@ -55,9 +55,10 @@ class Workload(ABC):
         """The first `count` events. None: the number in the config.
 
         In style be-gen, these are the base events, and the subscriptions derived from an event match it. If `count` is
-        larger than the number of base events, they repeat. In style detection, a share of the events is planted: the first
-        planted event satisfies rule 0, the next rule 1, and so on. With `wide` there is a column per attribute, for few
-        dimensions.
+        larger than the number of base events, they repeat. The same holds in styles ads and derived-grams. In styles detection,
+        keywords, products and prefixes, a share of the events is planted: the first planted event satisfies subscription 0, the
+        next subscription 1, and so on. In style grams, all are. In styles op-index, alerts, fabret and tatbul, events are
+        independent of subscriptions. With `wide` there is a column per attribute, for few dimensions.
         """
         import pyarrow as pa
 
