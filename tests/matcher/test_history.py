@@ -136,6 +136,13 @@ def test_strings_get_an_order_in_the_middle_of_a_batch() -> None:
     assert pairs(found) == sorted(expected)
 
 
+def test_a_limit_of_rows_may_be_larger_than_any_array_holds() -> None:
+    matcher = tamis.Matcher(history=tamis.History(rows=10**30))
+    matcher.add("d", "price > 0 AND price < ALL (SELECT price FROM history)")
+    matcher.match({"price": 9})
+    assert matcher.match_batch([{"price": 4}, {"price": 5}, {"price": 3}])["event"].to_pylist() == [0, 2]
+
+
 def test_long_chains_take_little_memory() -> None:
     """Each event has the same author as all others, and each row of a batch asks."""
     matcher = tamis.Matcher(history=tamis.History(rows=3000))

@@ -205,7 +205,10 @@ class Retained:
         first = self.log.position(window.first) if window.count else base
         rows = np.arange(base, base + len(stamps))
         if history.order is None:
-            return np.full(len(rows), first) if history.rows is None else np.maximum(rows - history.rows, first)
+            if history.rows is None:
+                return np.full(len(rows), first)
+            most = min(history.rows, base + len(rows))  # A limit that no array holds is no limit.
+            return np.maximum(rows - most, first)
         times: list[Time] = []
         before = -math.inf if self._newest is None else self._newest
         if self._leaving.has_late() or len({came.kind for came in stamps if came is not None}) > 1:
