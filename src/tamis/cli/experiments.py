@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 # Repeated here, because loading the experiments for --help would take long.
 _SCALES = ("smoke", "laptop", "paper")
 
-_paper = click.option("--paper", help="Paper: ps-tree, be-tree or op-index. Default: all.")
+_paper = click.option("--paper", help="Paper: ps-tree, be-tree, op-index, fabret or tatbul. Default: all.")
 _figure = click.option(
     "--figure",
     "number",
-    help="Number of a figure, such as 6a, or of a family, such as 6. Default: all.",
+    help="Number of a figure, such as 6a or aging, or of a family, such as 6. Default: all.",
 )
 _scale = click.option(
     "--scale",

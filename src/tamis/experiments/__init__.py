@@ -5,8 +5,9 @@ Read `figure`, then `ps_tree`, then `running`.
     scales       how large an experiment is           figure       Figure: spots, claim, judge
     contenders   what stands in the plots             sweeps       workloads along an axis
     point        Point: one measurement               claims       judges of claims
-    filling      contenders filled with a workload    ps_tree, be_tree, op_index   the figures of the papers
+    filling      contenders filled with a workload    ps_tree, be_tree, op_index, fabret, tatbul   figures
     tasks        the ways to measure a point          catalog      all of them
+    adjusting    BE-Tree's self-adjustment            aging        Fabret's aging subscriptions
     measuring    a point in a process of its own      findings     why a claim does not hold
     running      all points, resumable                plots, pages the report
     peers        DuckDB and polars                    timing, machine   seconds, and facts about the machine

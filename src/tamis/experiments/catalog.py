@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from tamis.errors import ExperimentError, did_you_mean
-from tamis.experiments import be_tree, op_index, ps_tree
+from tamis.experiments import be_tree, fabret, op_index, ps_tree, tatbul
 from tamis.experiments.figure import Figure
 
 PAPERS = MappingProxyType(
@@ -13,6 +13,8 @@ PAPERS = MappingProxyType(
         "ps-tree": ("Ji and Jacobsen: PS-Tree, VLDB 2018", ps_tree.FIGURES),
         "be-tree": ("Sadoghi and Jacobsen: BE-Tree, SIGMOD 2011", be_tree.FIGURES),
         "op-index": ("Zhang, Chan and Tan: OpIndex, VLDB 2014", op_index.FIGURES),
+        "fabret": ("Fabret et al.: Filtering algorithms, SIGMOD 2001", fabret.FIGURES),
+        "tatbul": ("Tatbul: Profiles, 2001", tatbul.FIGURES),
     }
 )
 """Paper -> its title and figures."""

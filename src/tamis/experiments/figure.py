@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from tamis.experiments.contenders import find_contender
 from tamis.experiments.point import Point
@@ -26,6 +26,8 @@ class Spot(NamedTuple):
     """The name of the line, in the legend."""
     place: Place
     point: Point
+    part: str = ""
+    """Which part of the point's figures it shows, if they have parts."""
 
 
 class Metric(NamedTuple):
@@ -138,7 +140,8 @@ class Figure:
             return Value(spot.place, None, "not measured")
         if "failure" in result:
             return Value(spot.place, None, result["failure"])
-        return Value(spot.place, self.metric.read(result["figures"]))
+        figures = result["figures"]
+        return Value(spot.place, self.metric.read(figures["parts"][spot.part] if spot.part else figures))
 
 
 def spots_of(
@@ -154,12 +157,13 @@ def spots_of(
 
 
 def _microseconds(kind: str) -> Callable[[Mapping[str, Any]], float | None]:
-    def read(figures: Mapping[str, Any]) -> float | None:
-        kinds = figures["kinds"]
-        # Some workloads have events of one kind only.
-        return float(kinds.get(kind, kinds["other"])["microseconds"])
+    return lambda figures: float(_kind(figures, kind)["microseconds"])
 
-    return read
+
+def _kind(figures: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """The figures of a kind of events. Some workloads have only one."""
+    kinds: dict[str, Any] = figures["kinds"]
+    return cast(dict[str, Any], kinds.get(kind, kinds["other"]))
 
 
 def _bytes(figures: Mapping[str, Any]) -> float | None:
@@ -170,4 +174,7 @@ MATCHING = Metric("microseconds for an event", _microseconds("planted"))
 MATCHING_OTHER = Metric("microseconds for an event that no subscription was derived from", _microseconds("other"))
 BUILDING = Metric("seconds to build", lambda figures: float(figures["build_seconds"]))
 MEMORY = Metric("MiB of the index", _bytes)
+COMPARING = Metric(
+    "comparisons of values for an event", lambda figures: _kind(figures, "planted").get("predicates") or None
+)
 INSERTING = Metric("microseconds for an insertion", lambda figures: float(figures["insert_microseconds"]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tamis.experiments.claims import below, best, grows, lead, order, together
 from tamis.experiments.figure import BUILDING, MATCHING, MEMORY, Figure
-from tamis.experiments.sweeps import joined, over, over_changes, over_size
+from tamis.experiments.sweeps import bars, joined, libraries, over, over_changes, over_size
 from tamis.workload import preset
 
 _DENSE, _SPARSE = preset("ps-tree-dense"), preset("ps-tree-sparse")
@@ -27,6 +27,13 @@ _PROBABILITIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 _EQUALITY_RATIOS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _PAPERS = ("SCAN", "k-index", "Propagation", "OpIndex", "BE-Tree", "PSTBloom", "PSTHash")
 _SHRUNK = "Numbers of subscriptions are divided as the scale says."
+_MADE_TEXT = f"{_SHRUNK} Queries and documents are made; the paper's log and documents are not public."
+_MADE_ADS = f"{_SHRUNK} Advertisements are made with the paper's sizes; its data is not public."
+_LOG = bars(_ALL, (("query log", preset("ps-tree-query-log")),))
+_ADS = bars(_ALL, (("advertisements", preset("ps-tree-ads")),))
+_INTERVALS = bars(
+    ("scan", "interval-tree", "segment-tree", "ps-tree", "tamis"), (("intervals", preset("ps-tree-intervals")),)
+)
 
 FIGURES = (
     Figure(
@@ -111,7 +118,7 @@ FIGURES = (
         axis="subscriptions",
         log=True,
         metric=MATCHING,
-        spots=over_size(_ALL, _DENSE, _SIZES),
+        spots=joined(over_size(_ALL, _DENSE, _SIZES), libraries(_DENSE, _SIZES)),
         claim="PSTBloom matches fastest at the smallest size, PSTHash from 1M on.",
         says="At 300K PSTBloom takes 84 % less than OpIndex; at 100M PSTHash takes 92 % less than OpIndex.",
         judge=together(best("PSTHash", _PAPERS), below("PSTHash", "OpIndex", 92)),
@@ -346,5 +353,93 @@ FIGURES = (
         ),
         departures=f"{_SHRUNK} The bytes of the index's arrays are counted.",
     ),
+    Figure(
+        paper="ps-tree",
+        number="15a",
+        title="Matching: query log",
+        axis="workload",
+        metric=MATCHING,
+        spots=_LOG,
+        claim="From fast to slow: PSTBloom, OpIndex, PSTHash, BE-Tree, k-index, Propagation, SCAN.",
+        says="Only bars.",
+        judge=order("PSTBloom", "OpIndex", "PSTHash", "BE-Tree", "k-index", "Propagation", "SCAN"),
+        departures=_MADE_TEXT,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="15b",
+        title="Building: query log",
+        axis="workload",
+        metric=BUILDING,
+        spots=_LOG,
+        claim="In the same order; PSTBloom is like BE-Tree, and OpIndex like k-index.",
+        says="Only bars.",
+        judge=order("PSTBloom", "BE-Tree", "OpIndex", "k-index"),
+        departures=_MADE_TEXT,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="table-2a",
+        title="Matching: advertisements",
+        axis="workload",
+        metric=MATCHING,
+        spots=_ADS,
+        claim="PSTHash matches fastest, then PSTBloom; BE-Tree is slightly ahead of OpIndex.",
+        says="PSTHash 0.24 ms, PSTBloom 0.82, BE-Tree 2.26, OpIndex 3.21, Propagation 168.73, SCAN 435.27, k-index 616.42.",
+        judge=together(
+            order("PSTHash", "PSTBloom", "BE-Tree", "OpIndex", "Propagation", "SCAN"), below("PSTHash", "BE-Tree", 89)
+        ),
+        departures=_MADE_ADS,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="table-2b",
+        title="Building: advertisements",
+        axis="workload",
+        metric=BUILDING,
+        spots=_ADS,
+        claim="PSTBloom builds fastest.",
+        says="PSTBloom 7.81 s, PSTHash 8.22, BE-Tree 13.70, OpIndex 24.92, Propagation 62.43, k-index 140.76.",
+        judge=order("PSTBloom", "PSTHash", "BE-Tree", "OpIndex", "Propagation", "k-index"),
+        departures=_MADE_ADS,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="table-2c",
+        title="Memory: advertisements",
+        axis="workload",
+        metric=MEMORY,
+        spots=_ADS,
+        claim="PSTBloom needs less memory than BE-Tree and OpIndex.",
+        says="Propagation 14.41 MB, PSTBloom 55.93, BE-Tree 393.21, OpIndex 574.38, PSTHash 759.72, k-index 7,320.",
+        judge=together(
+            order("Propagation", "PSTBloom", "BE-Tree"), order("PSTBloom", "OpIndex"), lead("PSTBloom", "BE-Tree", 7)
+        ),
+        departures=_MADE_ADS,
+    ),
+    Figure(
+        paper="ps-tree",
+        number="table-3a",
+        title="Points in intervals: the time of a point",
+        axis="workload",
+        metric=MATCHING,
+        spots=_INTERVALS,
+        claim="PS-Tree locates a point fastest, then Segment Tree, then Interval Tree.",
+        says="100K points: PS-Tree 0.71 ms, Segment Tree 6.27 ms, Interval Tree 2.52 s, SCAN 23.11 s.",
+        judge=together(order("PS-Tree", "Segment Tree", "Interval Tree", "SCAN"), lead("PS-Tree", "Segment Tree", 9)),
+        departures="Here each interval that has the point is found. The paper's PS-Tree only locates the leaf, it seems.",
+    ),
+    Figure(
+        paper="ps-tree",
+        number="table-3b",
+        title="Points in intervals: building",
+        axis="workload",
+        metric=BUILDING,
+        spots=_INTERVALS,
+        claim="PS-Tree builds slowest.",
+        says="Interval Tree 16.02 ms, Segment Tree 29.71, PS-Tree 91.88.",
+        judge=order("Interval Tree", "Segment Tree", "PS-Tree"),
+        departures=_SHRUNK,
+    ),
 )
-"""All figures of the paper that synthetic workloads repeat, in its order."""
+"""All figures of the paper, in its order."""

@@ -6,14 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tamis.experiments.contenders import LIBRARIES
 from tamis.experiments.figure import Place, Spot, spots_of
 from tamis.experiments.scales import Scale
-from tamis.workload import WorkloadConfig
+from tamis.workload.styles import AnyConfig
 
 Sweep = Callable[[Scale], list[Spot]]
 
+_MOST_FOR_LIBRARIES = 30_000
+"""The most subscriptions for libraries."""
 
-def over_size(contenders: Iterable[str], base: WorkloadConfig, sizes: Sequence[int], **options: Any) -> Sweep:
+
+def over_size(contenders: Iterable[str], base: AnyConfig, sizes: Sequence[int], **options: Any) -> Sweep:
     """The number of subscriptions varies."""
     names = tuple(contenders)
 
@@ -26,7 +30,7 @@ def over_size(contenders: Iterable[str], base: WorkloadConfig, sizes: Sequence[i
 
 def over(
     contenders: Iterable[str],
-    base: WorkloadConfig,
+    base: AnyConfig,
     parameter: str,
     values: Sequence[Any],
     *,
@@ -41,7 +45,7 @@ def over(
 
 def over_changes(
     contenders: Iterable[str],
-    base: WorkloadConfig,
+    base: AnyConfig,
     changes: Sequence[tuple[Place, dict[str, Any]]],
     *,
     subscriptions: int = 1_000_000,
@@ -57,6 +61,39 @@ def over_changes(
             count = scale.subscriptions(change.get("subscriptions", subscriptions))
             places.append((place, replace(base, **{**change, "subscriptions": count})))
         return spots_of(names, places, options)
+
+    return spots
+
+
+def exactly_over(contenders: Iterable[str], base: AnyConfig, parameter: str, values: Sequence[Any]) -> Sweep:
+    """A parameter varies; numbers of subscriptions are those of the paper at every scale."""
+    names = tuple(contenders)
+    return lambda scale: spots_of(
+        names, [(value, replace(base, **{parameter: value})) for value in scale.thinned(values)]
+    )
+
+
+def libraries(base: AnyConfig, sizes: Sequence[int]) -> Sweep:
+    """DuckDB and polars, where the number of subscriptions varies, as far as they get in minutes."""
+
+    def spots(scale: Scale) -> list[Spot]:
+        counts = scale.sizes(sizes)
+        few = [count for count in counts if count <= _MOST_FOR_LIBRARIES] or counts[:1]
+        return spots_of(LIBRARIES, [(count, replace(base, subscriptions=count)) for count in few])
+
+    return spots
+
+
+def bars(contenders: Iterable[str], workloads: Sequence[tuple[str, AnyConfig]]) -> Sweep:
+    """Bars: a group for each workload, which has the paper's number of subscriptions."""
+    names = tuple(contenders)
+
+    def spots(scale: Scale) -> list[Spot]:
+        places = [
+            (name, replace(workload, subscriptions=scale.subscriptions(workload.subscriptions)))
+            for name, workload in workloads
+        ]
+        return spots_of(names, places)
 
     return spots
 

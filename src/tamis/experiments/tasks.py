@@ -2,6 +2,8 @@
 
     matching   the time of events, planted and other, the time to build, and the bytes of the index
     inserting  the time to insert subscriptions one by one, into an index that holds the others
+    aging      the time of events while the oldest subscriptions are replaced, see `aging`
+    adjusting  the time of events while subscriptions of one distribution are replaced by those of another
 
 All figures of time are of one thread. Compiling is apart: before the clock starts, each task runs once on a few subscriptions.
 """
@@ -19,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from tamis.errors import CapabilityError, ExperimentError
+from tamis.experiments.adjusting import adjusting
+from tamis.experiments.aging import aging
 from tamis.experiments.contenders import LIBRARIES, find_contender
 from tamis.experiments.filling import Filled, Observed, TableRows, filled
 from tamis.experiments.point import Point
@@ -101,6 +105,6 @@ def _inserting(point: Point, scale: Scale) -> Figures:
 
 
 TASKS: Mapping[str, Callable[[Point, Scale], Figures]] = MappingProxyType(
-    {"matching": _matching, "inserting": _inserting}
+    {"matching": _matching, "inserting": _inserting, "adjusting": adjusting, "aging": aging}
 )
 """Name -> function."""

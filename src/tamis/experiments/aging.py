@@ -1,0 +1,91 @@
+"""The task of Fabret's aging experiment: subscriptions live for a while, and new ones are drawn from another workload.
+
+round      0        1 2 3 4          5 6 7 ... 16
+new ones   all      as before        as the change says
+events     timed after each round; with a skew, they change too
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import tamis
+from tamis.errors import ExperimentError
+from tamis.experiments.contenders import find_contender
+from tamis.experiments.point import Point
+from tamis.experiments.scales import Scale
+from tamis.experiments.timing import best_of
+from tamis.matcher.matcher import matcher_over, new_store
+from tamis.matcher.paper_store import PaperStore
+from tamis.papers.options import MOST
+from tamis.workload import FabretConfig, Workload, generate, preset
+
+AGING_ROUNDS = 16
+_BEFORE = 4
+"""Rounds before the change."""
+_SHARE = 10
+"""In each round, one of so many subscriptions is replaced."""
+_PASSES = 9
+
+
+def aging(point: Point, scale: Scale) -> dict[str, Any]:
+    """The time of events after each round."""
+    options = point.index_options
+    change, frozen = options.pop("change"), options.pop("frozen")
+    before = point.workload
+    assert isinstance(before, FabretConfig)
+    after = _changed(before, change)
+    contender = find_contender(point.contender)
+    store = new_store(contender.index_name, options=options)
+    matcher: tamis.Matcher[int] = matcher_over(store)
+    matcher.match_batch(generate(before).other_events(scale.observed + 1), 1)  # what an index learns its tables from
+    matcher.add_table(generate(before).subscriptions())
+    if frozen:
+        _freeze(store)
+    parts = {"0": _figures(matcher, generate(before), scale)}
+    size, oldest, newest = max(before.subscriptions // _SHARE, 1), 0, before.subscriptions
+    for number in range(1, AGING_ROUNDS + 1):
+        config = after if number > _BEFORE else before
+        # Other subscriptions of the same workload: another seed.
+        coming = generate(replace(config, subscriptions=size, seed=before.seed + number)).subscriptions()
+        for subscription in range(oldest, oldest + size):
+            matcher.remove(subscription)
+        matcher.add_table(coming.set_column(0, "id", [np.arange(newest, newest + size)]))
+        oldest, newest = oldest + size, newest + size
+        parts[str(number)] = _figures(matcher, generate(config), scale)
+    return {"parts": parts}
+
+
+def _changed(config: FabretConfig, change: str) -> FabretConfig:
+    """The workload after the change."""
+    if change == "steady":
+        return config
+    if change == "schema":
+        return replace(config, focus_start=config.focus_names)
+    if change == "skew":
+        few = preset("fabret-few-values")
+        assert isinstance(few, FabretConfig)
+        return replace(config, few_values=few.few_values)
+    raise ExperimentError(f"no change {change!r}; the changes are: steady, schema, skew")
+
+
+def _freeze(store: object) -> None:
+    """Let dynamic clustering create and drop no more tables."""
+    assert isinstance(store, PaperStore)
+    index = store.index
+    index.options = replace(index.options, max_margin=float(MOST), min_benefit=0, min_power=float(MOST))
+
+
+def _figures(matcher: tamis.Matcher[int], workload: Workload, scale: Scale) -> dict[str, Any]:
+    events = workload.events(scale.events)
+    matches = matcher.match_batch(events, 1)
+    seconds = best_of(lambda: matcher.match_batch(events, 1), _PASSES, scale.budget)
+    figures = {
+        "events": len(events),
+        "microseconds": seconds / len(events) * 1e6,
+        "matches": len(matches) / len(events),
+    }
+    return {"kinds": {"planted": figures, "other": figures}}
