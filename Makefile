@@ -18,7 +18,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-fast test-long test-kafka setup lint format clean
 .PHONY: bench-loading bench-engine bench-indexes bench-spark bench-exits bench-first-use
-.PHONY: bench-headline bench-broker bench-history bench-service wheel release docs screenshots
+.PHONY: experiments bench-headline bench-broker bench-history bench-service wheel release docs screenshots
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,6 +75,11 @@ bench-spark: .venv/dev.stamp  ## Measure matching on Spark beside plain plans; r
 bench-broker: .venv/dev.stamp  ## Measure what a broker costs; renew docs/benchmarks.md
 	$(BIN)/python -m benchmarks.broker --json docs/results/broker.json $(BENCH)
 	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
+
+# More than an hour for all figures; nothing else should run. A run that was stopped goes on.
+# FIGURES='--paper ps-tree' measures fewer; the pages show all that were measured.
+experiments: .venv/dev.stamp  ## Repeat the papers' experiments on a laptop's scale; renew docs/experiments
+	$(BIN)/tamis experiments run --output .cache/experiments --pages docs/experiments $(FIGURES)
 
 # Some minutes for 1,000,000 subscriptions; the first time more, since the filled broker is made. Nothing else should run.
 bench-service: .venv/dev.stamp  ## Measure what the network costs; renew docs/benchmarks.md

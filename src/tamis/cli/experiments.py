@@ -31,6 +31,12 @@ _scale = click.option(
     help=f"How large: {', '.join(_SCALES)}. smoke takes seconds a figure, laptop an hour for all, paper has the papers' sizes.",
 )
 
+_pages = click.option(
+    "--pages",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the pages. Default: that of the results.",
+)
+
 
 @click.group()
 def experiments() -> None:
@@ -65,10 +71,18 @@ def list_figures(paper: str | None) -> None:
     "--output", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the results."
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the workloads.")
+@_pages
 @click.option("--estimate", is_flag=True, help="Only print what the run would need.")
 @click.option("--quiet", is_flag=True, help="Print no progress.")
 def run(
-    paper: str | None, number: str | None, scale: str, output: Path, seed: int, estimate: bool, quiet: bool
+    paper: str | None,
+    number: str | None,
+    scale: str,
+    output: Path,
+    seed: int,
+    pages: Path | None,
+    estimate: bool,
+    quiet: bool,
 ) -> None:
     """Measure figures, and write pages about them.
 
@@ -105,25 +119,26 @@ def run(
             )
 
     running.run(points, chosen, output, tell)
-    _tell(write_pages(output, chosen), [figure.name for figure in figures])
+    _tell(write_pages(output, chosen, pages), [figure.name for figure in figures])
 
 
 @experiments.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @_scale
-def report(folder: Path, scale: str) -> None:
+@_pages
+def report(folder: Path, scale: str, pages: Path | None) -> None:
     """Write the pages of the results in FOLDER again."""
     from tamis.experiments.catalog import find_figures
     from tamis.experiments.pages import write_pages
     from tamis.experiments.scales import find_scale
 
     chosen = find_scale(scale)
-    pages = write_pages(folder, chosen)
-    if not pages.judged:
+    written = write_pages(folder, chosen, pages)
+    if not written.judged:
         raise ExperimentError(
             f"{folder} has no results of scale {chosen.name}. Hint: tamis experiments run --output {folder}"
         )
-    _tell(pages, [figure.name for figure in find_figures()])
+    _tell(written, [figure.name for figure in find_figures()])
 
 
 def _tell(pages: Pages, names: list[str]) -> None:

@@ -171,7 +171,7 @@ def _bytes(figures: Mapping[str, Any]) -> float | None:
 
 
 MATCHING = Metric("microseconds for an event", _microseconds("planted"))
-MATCHING_OTHER = Metric("microseconds for an event that no subscription was derived from", _microseconds("other"))
+MATCHING_OTHER = Metric("microseconds for an event (other events)", _microseconds("other"))
 BUILDING = Metric("seconds to build", lambda figures: float(figures["build_seconds"]))
 MEMORY = Metric("MiB of the index", _bytes)
 COMPARING = Metric(

@@ -56,8 +56,9 @@ class Pages(NamedTuple):
     judged: list[Judged]
 
 
-def write_pages(folder: Path, scale: Scale) -> Pages:
-    """Write the pages of the results that a folder has. Without any, nothing is written."""
+def write_pages(folder: Path, scale: Scale, pages: Path | None = None) -> Pages:
+    """Write the pages of the results that a folder has, there or into the folder `pages`. Without any, nothing is written."""
+    target = folder if pages is None else pages
     judged = {paper: there for paper in PAPERS if (there := _judged(paper, scale, folder))}
     if not judged:
         return Pages([], [])
@@ -67,13 +68,13 @@ def write_pages(folder: Path, scale: Scale) -> Pages:
         for figure in find_figures(paper)
         for point, result in results_of(figure.points(scale), scale, folder).items()
     }
-    front = folder / "index.md"
+    front = target / "index.md"
     files = [front]
     for paper, there in judged.items():
-        files.append(_write(folder / f"{paper}.md", _paper_page(paper, there, scale)))
+        files.append(_write(target / f"{paper}.md", _paper_page(paper, there, scale)))
         for family, group in _families(there):
             plot = drawn([each.figure for each in group], [each.curves for each in group])
-            _write(folder / f"{paper}-{family}.svg", plot)
+            _write(target / f"{paper}-{family}.svg", plot)
     _write(front, _front_page(judged, results, scale))
     return Pages(files, [each for there in judged.values() for each in there])
 
