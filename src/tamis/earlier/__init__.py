@@ -34,8 +34,9 @@ Reference: N. Tatbul, sections 3.2, 4.2 and 4.3. Departures, beside those that `
 - A subscription may have several joins, under AND, OR and NOT. The paper ORs the profile vectors of its join table, which is
   right only if each profile has one join.
 - One join needs no document vector: the smallest key, the largest key, or one look-up decides ANY and ALL.
-- EXISTS with several joins takes the events that the most selective index finds, and holds the other comparisons against their
-  columns. Document vectors took longer, see `decisions`.
+- EXISTS with an equality walks the events with this value until one satisfies the rest. Other ones, and walks that are too long,
+  take the events that the most selective index finds, and hold the other comparisons against their columns. Document vectors took
+  longer, see `decisions`.
 - The paper has a B-tree for each attribute. Ours is a column in blocks by arrival. A block gets a summary and an order when a
   join first needs them. Chains of equal keys answer `=`.
 - In example 5, the prose calls the profile vector 001 a document vector. The column is headed <old,new>, but the operators read

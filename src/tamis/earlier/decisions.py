@@ -1,7 +1,8 @@
 """The truth of joins for one event and its history.
 
-A quantifier with one comparison is answered by an index. EXISTS with several comparisons begins with the index that finds the
-fewest events, and checks the others in the columns of these events. The reference evaluator decides what is left: odd events,
+A quantifier with one comparison is answered by an index. EXISTS with an equality walks the events with this value
+(`chain_search`). Without one, or if they are too many, it begins with the index that finds the fewest events, and checks the other
+comparisons in the columns of these events. The reference evaluator decides what is left: odd events,
 and conditions that are no ranges, such as LIKE.
 
 Measured alternative: a document vector (a bitmap of pyroaring) for each comparison, then AND. See `benchmarks.history`.
