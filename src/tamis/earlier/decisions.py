@@ -1,7 +1,7 @@
 """The truth of joins for one event and its history.
 
 A quantifier with one comparison is answered by an index. EXISTS with an equality walks the events with this value
-(`chain_search`). Without one, or if they are too many, it begins with the index that finds the fewest events, and checks the other
+(`chain_search`). Without one, or with too many events, it begins with the index that finds the fewest, and checks the other
 comparisons in the columns of these events. The reference evaluator decides what is left: odd events,
 and conditions that are no ranges, such as LIKE.
 
