@@ -22,7 +22,7 @@ from tests.earlier.reference import ReferenceHistory
 def test_what_a_killed_process_acknowledged_is_there(tmp_path: Path, joins: bool, soak: bool) -> None:
     """A long run kills 100 processes. After 25 it takes a new folder, since all that was stored is read after each kill."""
     random, options = Random(27 + joins), crash_load.HISTORY if joins else None
-    kills = 25 if soak else 2 if joins else 3
+    kills = 25 if soak else 2
     for first in range(1, 101, kills) if soak else [1]:
         history = killed_often(tmp_path / str(first), range(first, first + kills), random, options)
         assert len(history.events) > 30

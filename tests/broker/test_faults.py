@@ -142,7 +142,7 @@ def test_a_failed_call_has_not_happened_and_can_be_made_again(
     opening, model, failures = Opening(tmp_path / "broker"), STORIES[story].model(), 0
     opening.limits, opening.history = QUIET, STORIES[story].history
     # The disk fails once, or until it is mended. A short run takes these by turns.
-    ways, places = list(product(CODES[method], (False, True))), Places(4, soak)
+    ways, places = list(product(CODES[method], (False, True))), Places(3, soak)
     turns = count()
     with opening.broker() as broker:
         opening.history = None  # The folder remembers it.

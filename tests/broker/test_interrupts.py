@@ -89,7 +89,7 @@ def check_interrupt(opening: Opening, before: Model, step: Step, at: int) -> Non
 @pytest.mark.skipif(sys.gettrace() is not None, reason="a debugger or a coverage tool traces the lines")
 @pytest.mark.parametrize("story", STORIES)
 def test_a_call_that_is_interrupted_at_any_line(tmp_path: Path, story: str, soak: bool) -> None:
-    """A short run tries one line in 50 of each call."""
+    """A short run tries one line in 75 of each call."""
     opening, model, random = Opening(tmp_path / "broker", "off"), STORIES[story].model(), Random(27)
     opening.history = STORIES[story].history
     opening.broker().close()
@@ -99,7 +99,7 @@ def test_a_call_that_is_interrupted_at_any_line(tmp_path: Path, story: str, soak
         with opening.broker() as broker, watched(None) as firsts:
             step.broker(broker)
         assert len(firsts) > 20
-        for at in firsts if soak else spread(firsts, max(4, len(firsts) // 50), random):
+        for at in firsts if soak else spread(firsts, max(3, len(firsts) // 75), random):
             other = start.copied()
             check_interrupt(other, before, step, at)
             shutil.rmtree(other.path)

@@ -41,7 +41,7 @@ def test_a_long_series_of_calls(seed: int, request: pytest.FixtureRequest) -> No
     retention = [(None, None, False), (40, 10, False), (10, None, False), (None, 10, True)][seed % 4]
     history = None if seed < 4 else HISTORIES[1 + (seed - 4) % (len(HISTORIES) - 1)]
     machine.begin(*retention, history)
-    steps = 2000 if request.config.getoption("--soak") else 150
+    steps = 2000 if request.config.getoption("--soak") else 100
     try:
         chosen = random.choices(list(_CALLS), list(_CALLS.values()), k=steps)
         more = random.choices(list(_CALLS), k=600)

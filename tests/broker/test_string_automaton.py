@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tamis.broker.string_automaton import decided, read_automaton
@@ -73,6 +73,7 @@ def _check(pattern: str, texts: list[str]) -> None:
         assert not (is_found & is_open).any()
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(pattern=PATTERNS | st.builds("(?i){}".format, PATTERNS), texts=TEXTS)
 @example(pattern="(?i)k|[^s]$", texts=["K", "\u212a", "\u017f", "s", "S", "€", "é"])
 @example(pattern="(?i)[a-c]|b_", texts=["A", "B_", "d", "C"])
@@ -94,6 +95,7 @@ def test_patterns(pattern: str, texts: list[str]) -> None:
     _check(pattern, texts)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(pattern=_CHARACTERS, texts=TEXTS)
 def test_any_characters_as_a_pattern(pattern: str, texts: list[str]) -> None:
     """What Python and RE2 do not read alike is left to RE2."""

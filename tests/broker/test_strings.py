@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tamis.broker.address_search import in_networks, read_addresses
@@ -31,6 +31,7 @@ def _array(texts: list[str]) -> pa.Array:
     return pa.array(["before", *texts, "after"], pa.string())[1:-1]
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(texts=TEXTS, pattern=PATTERNS, escape=st.sampled_from([None, "\\"]))
 @example(texts=[], pattern="%a%", escape=None)
 @example(texts=["", ""], pattern="%a%", escape=None)
@@ -101,6 +102,7 @@ _PREDICATES = st.one_of(
 )
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(texts=TEXTS, predicate=_PREDICATES)
 @example(texts=["K", "k", "ſ"], predicate=Predicate("a", Operator.RLIKE, ("(?i)k|s",)))
 @example(texts=["xaab", "aabx", "b", "c"], predicate=Predicate("a", Operator.RLIKE, ("aab$",)))
@@ -139,6 +141,7 @@ _NETWORKS = (
 )  # fmt: skip
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(texts=st.lists(_ADDRESSES, max_size=30), networks=st.lists(st.sampled_from(_NETWORKS), min_size=1, max_size=3))
 @example(
     texts=["1:2:3:4:5:6:7::", "::2:3:4:5:6:7:8", "1:2:3:4:5:6:7::8", ":", "::", ":::", "1:", ":1"], networks=["::/0"]
