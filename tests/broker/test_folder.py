@@ -286,3 +286,12 @@ def test_an_error_at_opening_gives_the_lock_back(folder: Path) -> None:
     assert_error(folder, "Restore a backup")
     (folder / TABLES).write_bytes(content)
     assert look(folder) == expected(model())
+
+
+def test_the_lock_has_two_lines_however_often_a_folder_is_opened(tmp_path: Path) -> None:
+    """It is opened to append, since a process that does not get the lock must not change it."""
+    sizes = []
+    for _ in range(3):
+        with tamis.open(tmp_path / "broker"):
+            sizes.append(len((tmp_path / "broker" / "lock").read_text().splitlines()))
+    assert sizes == [2, 2, 2]

@@ -109,8 +109,8 @@ class Folder:
         assert self._lock is not None
         with suppress(OSError):
             self._lock.seek(0)
+            self._lock.truncate()  # first: the file is open to append
             self._lock.write(f"{os.getpid()}\n{mark}\n".encode())
-            self._lock.truncate()  # after that: file systems take milliseconds to empty a file and fill it again
             os.fsync(self._lock.fileno())
 
     def close(self, mark: str | None = None) -> None:
