@@ -23,9 +23,9 @@ from tamis.experiments.scales import Scale
 from tamis.experiments.tasks import measured
 from tamis.storage.replacing import replacing_target
 
-_STARTING = 2.5
+_STARTING = 2.2
 """Seconds to start a process, and to load and compile for a point."""
-_DRAWING = 25.0
+_DRAWING = 12.0
 """Microseconds to make and encode a subscription."""
 _SUBSCRIPTION_BYTES = 1_200
 """Bytes of a subscription while it is drawn, encoded and checked, without the index."""
@@ -55,8 +55,8 @@ class Progress(NamedTuple):
 def need(point: Point, scale: Scale) -> Need:
     """What a point is estimated to need. The seconds are those of a machine such as a laptop."""
     contender, count = find_contender(point.contender), point.workload.subscriptions
-    building = count * (_DRAWING + 2 * contender.build) / 1e6
-    passes = 2 * (2 * scale.events * contender.match * count / 1e9 + scale.budget)
+    building = count * (_DRAWING + contender.build) / 1e6
+    passes = 2 * (3 * scale.events * contender.match * count / 1e9 + scale.budget)
     return Need(
         _STARTING + building + passes,
         _STARTED_BYTES + count * (_SUBSCRIPTION_BYTES + contender.bytes_each),

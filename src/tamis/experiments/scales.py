@@ -56,7 +56,7 @@ class Scale(NamedTuple):
 
 
 SMOKE = Scale("smoke", 2_000, 300, 1_000, 2, 4, 4, 2, 0.0, 600.0)
-LAPTOP = Scale("laptop", 10, 10_000, 300_000, 3, 100, 500, 8, 0.2, 120.0)
+LAPTOP = Scale("laptop", 20, 10_000, 200_000, 3, 100, 500, 8, 0.2, 120.0)
 PAPER = Scale("paper", 1, 1, 10**9, 99, 1_000, 500, 8, 5.0, 24 * 3_600.0)
 SCALES = {scale.name: scale for scale in (SMOKE, LAPTOP, PAPER)}
 
