@@ -57,6 +57,12 @@ def test_figures_share_points_so_that_a_laptop_needs_little_more_than_an_hour() 
 def test_a_family_is_found_by_its_number() -> None:
     assert [figure.number for figure in find_figures("ps-tree", "6")] == ["6a", "6b"]
     assert [figure.number for figure in find_figures("ps-tree", "6a")] == ["6a"]
+    assert [figure.number for figure in find_figures("fabret", "aging")] == [
+        "aging-steady",
+        "aging-schema",
+        "aging-skew",
+    ]
+    assert [figure.number for figure in find_figures("ps-tree", "table-2")] == ["table-2a", "table-2b", "table-2c"]
     assert len(find_figures("be-tree")) == len(PAPERS["be-tree"][1])
 
 

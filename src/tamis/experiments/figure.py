@@ -7,6 +7,7 @@ Verdict               whether the claim held
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -115,8 +116,8 @@ class Figure:
 
     @property
     def family(self) -> str:
-        """The number without a letter: figures 6a and 6b are drawn side by side."""
-        return self.number.rstrip("abcdefgh")
+        """The number without its part: figures 6a and 6b, or aging-schema and aging-skew, are drawn side by side."""
+        return re.sub(r"(?<=\d)[a-z]$|(?<=[a-z])-[a-z]+$", "", self.number)
 
     def points(self, scale: Scale) -> list[Point]:
         """The points that are measured, each once."""
