@@ -75,6 +75,8 @@ def drawn(figures: Sequence[Figure], curves: Sequence[Curves]) -> str:
 
 
 def _plot(axes: Axes, figure: Figure, curves: Curves) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     words = any(isinstance(value.place, str) for values in curves.values() for value in values)
     if words:
         _bars(axes, curves)
@@ -84,6 +86,9 @@ def _plot(axes: Axes, figure: Figure, curves: Curves) -> None:
             axes.set_xscale("log")
         _mark_places(axes, curves)
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_title(f"{figure.number}  {figure.title}", fontsize=9.5)
     axes.set_xlabel(figure.axis)
     axes.set_ylabel(figure.metric.label)
@@ -116,15 +121,21 @@ def _bars(axes: Axes, curves: Curves) -> None:
     width = 0.8 / len(curves)
     for number, (name, values) in enumerate(curves.items()):
         there = [(places.index(value.place), value.number) for value in values if value.number is not None]
-        axes.bar(
+        drawn_bars = axes.bar(
             [place + width * (number - (len(curves) - 1) / 2) for place, _ in there],
             [height for _, height in there],
             width,
             label=name,
             color=_COLOURS.get(name),
         )
+        # Small bars beside large ones are hard to read.
+        axes.bar_label(drawn_bars, fmt=_height, fontsize=7)
     axes.set_xticks(range(len(places)), [str(place) for place in places])
     axes.set_ylim(bottom=0)
+
+
+def _height(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _short(place: Any) -> str:
