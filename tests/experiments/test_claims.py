@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.experiments.claims import below, best, fails, grows, lead, order, together
+from tamis.experiments.claims import below, best, fails, flatter, grows, lead, order, together
 from tamis.experiments.figure import Curves, Value, Verdict
 
 CURVES = Curves(
@@ -38,6 +38,9 @@ CURVES = Curves(
         pytest.param(grows("slow", most=4.9), False, id="grows too much"),
         pytest.param(grows("flat", most=1.0, least=1.0), True, id="flat"),
         pytest.param(grows("gone", most=2.0), None, id="one value does not show growth"),
+        pytest.param(flatter("flat", "slow"), True, id="flatter"),
+        pytest.param(flatter("slow", "fast"), False, id="steeper"),
+        pytest.param(flatter("fast", "gone"), None, id="flatter than one that failed"),
         pytest.param(fails("gone"), True, id="fails"),
         pytest.param(fails("flat"), False, id="does not fail"),
         pytest.param(fails("other"), False, id="not measured is no failure"),

@@ -7,6 +7,7 @@ Read `figure`, then `ps_tree`, then `running`.
     point        Point: one measurement               claims       judges of claims
     filling      contenders filled with a workload    ps_tree, be_tree, op_index, fabret, tatbul   figures
     tasks        the ways to measure a point          catalog      all of them
+    normal_forms OpIndex's DNF and CNF                checking     answers beside those of a scan
     adjusting    BE-Tree's self-adjustment            aging        Fabret's aging subscriptions
     measuring    a point in a process of its own      findings     why a claim does not hold
     running      all points, resumable                plots, pages the report

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import tamis
+from tamis.experiments.checking import check_matcher
 from tamis.experiments.contenders import find_contender
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
@@ -40,6 +41,7 @@ def adjusting(point: Point, scale: Scale) -> dict[str, Any]:
             matcher.remove(going.column("id")[row].as_py())
         _insert_one_by_one(matcher, coming.slice(first, stop - first))
         parts[str(step)] = _figures(matcher, events, scale)
+    check_matcher(matcher, tables[0], events.slice(0, scale.checked))
     return {"parts": parts}
 
 

@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import tamis
 from tamis.errors import ExperimentError
+from tamis.experiments.checking import check_matcher
 from tamis.experiments.contenders import find_contender
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
@@ -42,7 +44,8 @@ def aging(point: Point, scale: Scale) -> dict[str, Any]:
     store = new_store(contender.index_name, options=options)
     matcher: tamis.Matcher[int] = matcher_over(store)
     matcher.match_batch(generate(before).other_events(scale.observed + 1), 1)  # what an index learns its tables from
-    matcher.add_table(generate(before).subscriptions())
+    living = generate(before).subscriptions()
+    matcher.add_table(living)
     if frozen:
         _freeze(store)
     parts = {"0": _figures(matcher, generate(before), scale)}
@@ -53,9 +56,12 @@ def aging(point: Point, scale: Scale) -> dict[str, Any]:
         coming = generate(replace(config, subscriptions=size, seed=before.seed + number)).subscriptions()
         for subscription in range(oldest, oldest + size):
             matcher.remove(subscription)
-        matcher.add_table(coming.set_column(0, "id", [np.arange(newest, newest + size)]))
+        coming = coming.set_column(0, "id", [np.arange(newest, newest + size)])
+        matcher.add_table(coming)
+        living = pa.concat_tables([living.slice(size), coming])
         oldest, newest = oldest + size, newest + size
         parts[str(number)] = _figures(matcher, generate(config), scale)
+    check_matcher(matcher, living, generate(config).events(scale.checked))
     return {"parts": parts}
 
 

@@ -87,6 +87,24 @@ def grows(line: str, most: float | None = None, least: float | None = None) -> J
     return judge
 
 
+def flatter(flat: str, steep: str) -> Judge:
+    """From its first to its last place, `flat` grows less than `steep`."""
+
+    def judge(curves: Curves) -> Verdict:
+        verdicts = [grows(line, most=float("inf"))(curves) for line in (flat, steep)]
+        said = "; ".join(verdict.ours for verdict in verdicts)
+        if any(verdict.held is None for verdict in verdicts):
+            return Verdict(None, said)
+        return Verdict(_growth(curves[flat]) < _growth(curves[steep]), said)
+
+    return judge
+
+
+def _growth(values: Sequence[Value]) -> float:
+    numbers = [value.number for value in values if value.number is not None]
+    return numbers[-1] / numbers[0]
+
+
 def fails(line: str) -> Judge:
     """The line has a place where it cannot be built or takes too long."""
 

@@ -6,10 +6,11 @@ are defaults; those of the preset `op-index` are the middle of each row.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from tamis.experiments.claims import best, fails, grows, lead, together
+from tamis.experiments.claims import best, fails, flatter, grows, lead, together
+from tamis.experiments.contenders import find_contender
 from tamis.experiments.figure import BUILDING, MATCHING, MATCHING_OTHER, MEMORY, Figure, Metric, Spot
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
@@ -32,6 +33,25 @@ _LOG_SIZES = (1_000_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000)
 _SHRUNK = "Numbers of subscriptions are divided as the scale says."
 
 _figure = partial(Figure, paper="op-index", departures=_SHRUNK)
+
+
+def _forms(places: Sequence[tuple[int, int, int]]) -> list[Spot]:
+    """A line for each normal form. `places` are places of the axis, the number of all clauses, and the most of one."""
+    return [
+        Spot(
+            f"{find_contender(name).label}, {form.upper()}",
+            place,
+            Point(
+                name,
+                preset("op-index", subscriptions=count),
+                "normal-forms",
+                (("form", form), ("clauses", most)),
+            ),
+        )
+        for name in ("op-index", "tamis")
+        for form in ("dnf", "cnf")
+        for place, count, most in places
+    ]
 
 
 def _log(letter: str, metric: Metric, operator: str, documents: str, title: str) -> Figure:
@@ -256,6 +276,31 @@ FIGURES = (
     _products("e", MATCHING_OTHER, "ebay-sets", "Matching, sets: number of subscriptions", _by_size),
     _products("f", MATCHING_OTHER, "ebay-sets", "Matching, sets: largest size", _by_largest),
     _figure(
+        number="13a",
+        title="Normal forms of up to 5 clauses: number of clauses in all",
+        axis="clauses of all subscriptions",
+        log=True,
+        metric=MATCHING,
+        spots=lambda scale: _forms([(count, count, 5) for count in scale.sizes(_SIZES[:-2])]),
+        claim="DNF scales better with the number of subscriptions.",
+        says="Only curves.",
+        judge=flatter("OpIndex, DNF", "OpIndex, CNF"),
+        departures=f"{_SHRUNK} The subscriptions of the workload are the clauses, so there are a third as many of several.",
+    ),
+    _figure(
+        number="13b",
+        title="Normal forms: most clauses of a subscription",
+        axis="most clauses",
+        metric=MATCHING,
+        spots=lambda scale: _forms(
+            [(most, scale.subscriptions(1_000_000), most) for most in scale.thinned((1, 3, 5, 7, 9))]
+        ),
+        claim="CNF scales better with the number of clauses.",
+        says="Only curves.",
+        judge=flatter("OpIndex, CNF", "OpIndex, DNF"),
+        departures=f"{_SHRUNK} All clauses together are as many at each place.",
+    ),
+    _figure(
         number="14a",
         title="Prefixes: their share",
         axis="share of prefixes among predicates",
@@ -280,4 +325,4 @@ FIGURES = (
         departures=f"{_SHRUNK} Words are made.",
     ),
 )
-"""All figures of the paper but 13, in its order."""
+"""All figures of the paper, in its order."""

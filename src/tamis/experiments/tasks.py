@@ -2,6 +2,7 @@
 
     matching   the time of events, planted and other, the time to build, and the bytes of the index
     inserting  the time to insert subscriptions one by one, into an index that holds the others
+    normal-forms  expressions of several clauses, see `normal_forms`
     aging      the time of events while the oldest subscriptions are replaced, see `aging`
     adjusting  the time of events while subscriptions of one distribution are replaced by those of another
 
@@ -25,6 +26,7 @@ from tamis.experiments.adjusting import adjusting
 from tamis.experiments.aging import aging
 from tamis.experiments.contenders import LIBRARIES, find_contender
 from tamis.experiments.filling import Filled, Observed, TableRows, filled
+from tamis.experiments.normal_forms import normal_forms
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
 from tamis.experiments.timing import best_of_each
@@ -105,6 +107,12 @@ def _inserting(point: Point, scale: Scale) -> Figures:
 
 
 TASKS: Mapping[str, Callable[[Point, Scale], Figures]] = MappingProxyType(
-    {"matching": _matching, "inserting": _inserting, "adjusting": adjusting, "aging": aging}
+    {
+        "matching": _matching,
+        "inserting": _inserting,
+        "adjusting": adjusting,
+        "aging": aging,
+        "normal-forms": normal_forms,
+    }
 )
 """Name -> function."""
