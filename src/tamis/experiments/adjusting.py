@@ -31,7 +31,7 @@ def adjusting(point: Point, scale: Scale) -> dict[str, Any]:
     half = max(scale.events // 2, 1)
     events = pa.concat_tables([here.other_events(half), there.other_events(half)])
     contender = find_contender(point.contender)
-    matcher = tamis.Matcher(index=contender.index_name, options=options)
+    matcher: tamis.Matcher[int] = tamis.Matcher(index=contender.index_name, options=options)
     tables = [here.subscriptions(), _numbered(there.subscriptions(), count)]
     _insert_one_by_one(matcher, tables[0])
     parts = {"0": _figures(matcher, events, scale)}
