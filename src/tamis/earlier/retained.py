@@ -136,19 +136,17 @@ class Retained:
 
     def add(self, event: LogEvent) -> None:
         """Retain an event for which `begin` was called, if it has a place."""
-        log = self.log
-        if self._is_plain:
-            window, rows = self.window, self.history.rows
-            log.append(event)
-            window.end = log.next
-            if rows is not None and self._count >= rows:
+        log, window = self.log, self._window
+        if self._is_plain and window is not None:
+            window.end = log.append(event) + 1
+            if self._count >= self._most:
                 window.first += 1
             else:
                 self._count = window.count = self._count + 1
         else:
             came, key = self._stamp_of(event), self._key_of(event)
             time = self._usable(came)
-            if time is None or (key is None and self._window is None):
+            if time is None or (key is None and window is None):
                 self.left_out += 1
                 return
             if self._is_old(time, self._newest):

@@ -169,7 +169,7 @@ class Single:
     @property
     def marked(self) -> int:
         """How many of the slots of the last match have a mark."""
-        return int(self._buffers.marked[0])
+        return self._marked[0]
 
     def slots(self, count: int) -> Slots:
         """The slots that the event satisfies, until the next match."""
@@ -184,6 +184,7 @@ class Single:
         """Pack the arguments of the kernel for the segments of a version. The caller holds the version while it matches."""
         self._buffers = buffers = self._new_buffers(len(version.segments) + self._most_deltas)
         self._names = buffers.names.data  # A memoryview reads a few ids in two thirds of the time of an array.
+        self._marked = buffers.marked.data
         self._words = words = self.event.words
         self._values, self._start = np.zeros(_OF_VALUES, np.int64), np.zeros(2, np.int64)
         self._values[LO] = self._values[HI] = address_of(words) + 8 * HEAD

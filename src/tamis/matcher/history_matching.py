@@ -23,6 +23,7 @@ from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents, ask
 from tamis.earlier.join_table import NO_REST, Always, EventJoins, JoinTable, Moment
 from tamis.earlier.prefilter import is_plain, odd_rows
 from tamis.earlier.retained import Intake
+from tamis.encoding.events.one_event import Form
 from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.top_k import keep_heaviest
 from tamis.engine.version import Version
@@ -37,10 +38,14 @@ from tamis.matcher.store import Part, R
 T = TypeVar("T")
 
 _NO_SLOTS = np.zeros(0, np.int32)
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 class HistoryMatching(HistoryChanges):
     """The part of `HistoryStore` that matches."""
+
+    _left_out_of: tuple[Form | None, frozenset[str], frozenset[str]] = None, _NO_NAMES, _NO_NAMES
+    """A form, what was asked then, and the attributes among that which the form leaves out."""
 
     # -- one event
 
@@ -49,33 +54,33 @@ class HistoryMatching(HistoryChanges):
             raise ReentryError
         if self._pending or self._late or self.is_changing() or self.engine.is_changing():
             self._prepare()
-        gate, known = self.gate, self.keyed.dimensions
         given: Any = event
+        single, changes, is_packed = self.engine.singles.take(), self.gate.changes, False
         if flat is None:
-            if is_raw(event):
-                given = given.copy()
+            raw = self._packed(event, single)
+            if raw is not None:
+                given, is_packed = raw, True
+            elif is_raw(event):
+                given = dict(event)
             else:
                 flat = flatten(event)  # Not in turn: it may run any code, which may call the matcher.
-        changes, single = gate.changes, self.engine.singles.take()
-        is_packed = flat is None and bool(known.forms) and single.event.pack_known(given, known)
         self._turn.acquire()
         try:
             table = self._table
             if table.gone or table is not self._indexed_for:
                 self._tidy()
-            if flat is not None:
-                self._check_wrong(flat)
-            elif not (is_packed and single.event.is_whole) and may_be_wrong(given, self._asked()):
+            if flat is None and may_be_wrong(given, self._left_out(single) if is_packed else self._asked()):
                 flat = flatten(given)
+            if flat is not None:
                 self._check_wrong(flat)
             always: Sequence[Always]
             joins_changes, always = table.changes, table.always()
             held = self.engine.version if always else None
             count = NOT_SMALL
-            if is_packed and gate.changes == changes and not changes & 1:
+            if is_packed and self.gate.changes == changes and not changes & 1:
                 # While a version lives, no slot is given to another subscription.
                 latest, ids = self.engine.latest(), self.ids
-                count = single.match(latest, ids.numbers, known.count, table.marks)
+                count = single.match(latest, ids.numbers, self.keyed.dimensions.count, table.marks)
             if count == NOT_SMALL or joins_changes & 1 or table.changes != joins_changes or table is not self._table:
                 (count, latest, ids), always = self._with_always(lambda: self._matched_one(given, flat, single))
             if self.engine.counters.events >= self.sample.next:
@@ -85,6 +90,30 @@ class HistoryMatching(HistoryChanges):
             return names
         finally:
             self._turn.release()
+
+    def _packed(self, event: Any, single: Single) -> LogEvent | None:
+        """A copy of an event that was put into `single`, if it is one of plain numbers, or has a known form. It is raw then."""
+        if type(event) is not dict:
+            return None
+        copy, known = event.copy(), self.keyed.dimensions
+        if known.forms and single.event.pack_known(copy, known):
+            form = single.event.form
+            return None if form is None else dict(zip(form.names, copy.values(), strict=True))
+        with self.gate.lock:
+            return copy if single.event.pack_numbers(copy, self.keyed.dimensions) else None
+
+    def _left_out(self, single: Single) -> frozenset[str]:
+        """The attributes that joins and the history ask about, and that an event does not have as numbers in `single`.
+
+        What is there is a small number, or else the engine refuses it.
+        """
+        form, asked = single.event.form, self._asked()
+        if form is None or not form.left_out:
+            return _NO_NAMES
+        known = self._left_out_of
+        if known[0] is not form or known[1] is not asked:
+            known = self._left_out_of = form, asked, form.left_out & asked
+        return known[2]
 
     def _check_wrong(self, flat: FlatEvent, row: int | None = None) -> None:
         """Raise an EventError if an event has a value outside the language that joins or the history ask about."""
