@@ -16,8 +16,7 @@ from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.errors import OptionError
 from tamis.matcher.matcher import matcher_over
 from tamis.papers.be_tree import BETree
-from tamis.papers.be_tree.inspection import entries_of
-from tamis.papers.be_tree.nodes import BELOW, CAP, COVERED, LOSS, LOSS_UNIT, SUBSUMED, rank_of
+from tamis.papers.be_tree.nodes import CAP
 from tests.papers.naive import Event, RandomKeys, batch_of, matching, rows_of
 from tests.papers.stores import store_over
 
@@ -365,56 +364,6 @@ def test_it_stays_correct_during_many_changes(options: dict[str, Any]) -> None:
         live -= removed
         agrees(tree, clauses, [keys.event() for _ in range(6)], live)
         tree.check()
-
-
-# -- ranking
-
-
-def test_gain_counts_subsumed_and_covered_predicates() -> None:
-    tree = tree_of(PAPER, **SMALL)
-    arrays = tree.nodes.view()
-    top = next(x for x in range(1, 9) if sorted(entries_of(arrays, x)) == [3])
-    # Below a's top bucket: S4 and S8 have a; S1, S7, S9 have a and b. S1 is equal to a's [1, 8].
-    assert arrays.cold[top, [BELOW, SUBSUMED, COVERED]].tolist() == [5, 1, 7]
-    assert rank_of(arrays.cold, arrays.settings, top) == 8
-    assert arrays.cold[0, [SUBSUMED, COVERED]].tolist() == [1, 10]
-
-
-def test_loss_counts_false_candidates() -> None:
-    tree = tree_of([[some(A, number, 50)] for number in range(1, 5)], max_cap=3, least_window=4, theta=-100.0)
-    arrays = tree.nodes.view()
-    top = next(x for x in range(1, 3) if arrays.cold[x, BELOW] == 4)
-    pairs(tree, [{A: [(2, 2)]}] * 9)
-    # The two intervals that begin at 3 and 4 are false candidates, each after one test.
-    buckets = [x for x in range(1, int(arrays.state[0])) if len(entries_of(tree.nodes.view(), x))]
-    assert sum(int(arrays.cold[x, LOSS]) for x in buckets) == 2 * LOSS_UNIT
-    assert rank_of(arrays.cold, arrays.settings, top) == 4 - 2
-
-
-def test_a_node_whose_rank_falls_is_recycled() -> None:
-    clauses = [[some(A, number, 50), some(B, number)] for number in range(1, 30)]
-    tree = tree_of(clauses, one_by_one=False, least_window=5, theta=1e9)
-    before = tree.draw()
-    events: list[Event] = [{A: [(20, 20)], B: [(3, 3)]}] * 12
-    agrees(tree, clauses, events)
-    assert tree.stats()["recycled"] > 0
-    tree.check()
-    agrees(tree, clauses, events)
-    still = tree_of(clauses, one_by_one=False, least_window=5, theta=1e9, recycling=False)
-    pairs(still, events)
-    assert still.stats()["recycled"] == 0
-    assert still.draw() == before
-
-
-def test_a_histogram_prefers_attributes_that_tell_apart() -> None:
-    # All have a, but in wide intervals. Fewer have b, each with another value.
-    clauses = [[some(A, 1, 90 + number), some(B, number)] for number in range(1, 10)] + [[some(A, 1, 90)]]
-    popular = tree_of(clauses, one_by_one=False)
-    selective = tree_of(clauses, one_by_one=False, loss="histogram")
-    assert drawn(popular)[1] == "  p-node 0"
-    assert drawn(selective)[1] == "  p-node 1"
-    for tree in (popular, selective):
-        agrees(tree, clauses, [{A: [(95, 95)], B: [(7, 7)]}, {A: [(50, 50)]}])
 
 
 @pytest.mark.parametrize(

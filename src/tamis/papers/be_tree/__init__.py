@@ -46,7 +46,9 @@ Departures from the paper
 - If an event has several values or intervals, `<>` and NOT IN hold if no value is among the named ones, as everywhere in the
   language. In the paper they hold if some value is not named. For other events both rules are the same.
 - In the gain of a bucket, a predicate counts as equal to the bucket if both have the same ends. A predicate that is open to a
-  side, or `<>`, never counts as equal. With the defaults of alpha_s and alpha_c, both 1, that makes no difference.
+  side, or `<>`, never counts as equal. With the defaults of alpha_s and alpha_c, which are the same, that makes no difference.
+- The weights of the gain are 0.1 by default, not 1, so that a rank can fall below theta = 0. Recycling is paid for: each
+  insertion and deletion, and every few thousand candidates, pay for one expression that is inserted again.
 - Predicates that the path has decided are tested too. But the first test is a predicate about which the path says nothing.
 - The loss of a node counts expressions evaluated in vain in its l-node, and one for each event that its boundary turns away. Its
   window has at least `least_window` operations. The root is not recycled: that would rebuild the whole tree. The paper names

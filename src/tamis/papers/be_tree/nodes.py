@@ -71,7 +71,7 @@ ENTRY, E_LO, E_HI = range(3)
 NODE, PLACE = range(2)
 # The state of the tree. From HEADS on: the first free chunk of 1 << i entries, plus one.
 NODE_END, NODE_FREE, NODES, P_END, P_FREE, PNODES, DATA_END = range(7)
-TASKS, PENDING, DUES, NEED, STRANGER, SPLITS, PARTITIONS = range(7, 14)
+TASKS, PENDING, DUES, NEED, STRANGER, SPLITS, PARTITIONS, CREDIT = range(7, 15)
 HEADS = 16
 _STATE = HEADS + 40
 

@@ -18,6 +18,7 @@ from tamis.papers.be_tree.matching import match_events, match_scratch
 from tamis.papers.be_tree.nodes import (
     ATTR,
     BELOW,
+    CREDIT,
     DUE,
     DUES,
     NEED,
@@ -48,11 +49,16 @@ _MERGED = 64
 
 
 _LARGEST_NODE = 1 << 20
+_CANDIDATES_FOR_ONE = 4096
+"""Candidates that pay for inserting one conjunction again: it takes as long as evaluating about a thousand of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class BETreeOptions(Options):
     """The defaults are those of the paper's experiments with matching probabilities below one percent.
+
+    Two defaults are not: the weights of the gain, and the least window. With all weights 1, the gain of a node is above its loss
+    whatever events do: each expression has a covered predicate, and a false candidate costs hardly more than one evaluation.
 
     Attributes
     ----------
@@ -82,12 +88,12 @@ class BETreeOptions(Options):
     batch: bool = option(True)
     recycling: bool = option(True)
     rank_window: float = option(0.1, least=0)
-    least_window: int = option(1000, least=1)
+    least_window: int = option(300, least=1)
     theta: float = option(0.0)
     beta: float = option(1.0, least=0)
     gamma: float = option(1.0, least=0)
-    alpha_s: float = option(1.0, least=0)
-    alpha_c: float = option(1.0, least=0)
+    alpha_s: float = option(0.1, least=0)
+    alpha_c: float = option(0.1, least=0)
     domain_lo: int | None = option(None, most=WIDEST, nothing=True)
     domain_hi: int | None = option(None, most=WIDEST, nothing=True)
 
@@ -148,6 +154,8 @@ class BETree(Index):
         if len(changed) and self.nodes.view().state[PNODES] > 0:
             self._take_out_partitions(changed)
             rows = np.concatenate([self._taken(), rows])
+        if not self._fills(rows):
+            self.nodes.view().state[CREDIT] += len(rows)
         self._insert(rows)
         self._recycle()
 
@@ -165,6 +173,7 @@ class BETree(Index):
             done = delete_rows(*self._for_removal(), rows, done)
             self._insert(self._taken())
         self._records.remove(rows)
+        self.nodes.view().state[CREDIT] += len(rows)
         self._recycle()
 
     def _for_removal(self) -> tuple[Tree, RecordArrays, Words, Home, I32s]:
@@ -173,10 +182,14 @@ class BETree(Index):
     def _homes(self) -> Home:
         return self._home.view().reshape(-1, 2)
 
+    def _fills(self, rows: I32s) -> bool:
+        """Whether rows fill an empty tree, and are partitioned together."""
+        return bool(self.options.batch and len(rows) > self.options.max_cap and self.nodes.view().cold[0, BELOW] == 0)
+
     def _insert(self, rows: I32s) -> None:
         """Insert rows that have records. Kernels stop for room, and for strangers to a bucket that is partitioned."""
         nodes = self.nodes
-        if self.options.batch and len(rows) > self.options.max_cap and nodes.view().cold[0, BELOW] == 0:
+        if self._fills(rows):
             nodes.view().state[NEED] = 2 * len(rows) + 4
             nodes.reserve()
             fill_root(nodes.view(), self._homes(), rows)
@@ -224,12 +237,20 @@ class BETree(Index):
                 self._uproot(int(pnode[p, TOP]))
 
     def _recycle(self) -> None:
-        """Take out the nodes whose windows ended with too low a rank, and insert their conjunctions again."""
+        """Take out the nodes whose windows ended with too low a rank, and insert their conjunctions again.
+
+        Where no other place is better, nodes would be taken out at the end of every window. So this is paid for: each
+        insertion and deletion, and every few thousand candidates, pay for one conjunction.
+        """
         tree = self.nodes.view()
         due = tree.due[: tree.state[DUES]].tolist()
         tree.state[DUES] = 0
         for node in due:
-            if tree.cold[node, DUE]:
+            if not tree.cold[node, DUE]:
+                continue
+            tree.cold[node, DUE] = 0
+            if tree.cold[node, BELOW] <= tree.state[CREDIT]:
+                tree.state[CREDIT] -= tree.cold[node, BELOW]
                 self._uproot(node)
                 self._recycled += 1
         if due:
@@ -241,6 +262,7 @@ class BETree(Index):
         tree = self.nodes.view()
         scratch = match_scratch(max(dimensions, len(self._domains)), int(tree.state[NODES]))
         matches = collect(batch, partial(match_events, tree, self._records.view(), batch, scratch))
+        tree.state[CREDIT] += matches.counters.candidates // _CANDIDATES_FOR_ONE
         self._recycle()
         return matches
 
