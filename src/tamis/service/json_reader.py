@@ -69,11 +69,18 @@ def _depth(raw: bytes) -> int:
     return deepest
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of some keys and values.
+
+    Raises
+    ------
+    ProblemError
+        A key is given twice.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ProblemError(400, "not-json", f"the key {twice!r} is given twice in one object")
     return found
 
@@ -83,7 +90,7 @@ def _constant(word: str) -> Any:
 
 
 # Made once: json.loads would make one for every text.
-_decode = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant).decode
+_decode = json.JSONDecoder(object_pairs_hook=object_of_pairs, parse_constant=_constant).decode
 
 
 def _name(value: Any) -> str:
