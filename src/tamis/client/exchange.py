@@ -119,7 +119,7 @@ def wait_after(request: Request, reply: Reply | Failure, number: int) -> float |
     if reply.status in _GATEWAY:
         return wait if request.repeatable else None
     asked = reply.headers.get("retry-after", "")
-    if reply.status not in _BUSY or not asked.isdigit():
+    if reply.status not in _BUSY or not (asked.isascii() and asked.isdecimal()):
         return None
     # A part of a body of lines may be published already.
     if not request.repeatable and callable(request.content):

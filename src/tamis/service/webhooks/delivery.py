@@ -21,6 +21,8 @@ from tamis.service.webhooks.settings import WebhookSettings
 from tamis.service.webhooks.signing import signature_headers
 
 _REDIRECTS = 3
+_MOST_DIGITS = 9
+"""Digits of the seconds that a receiver may ask for: some 30 years."""
 GONE = 410
 
 
@@ -51,7 +53,7 @@ class Sender:
         """Send a body once, signed with each of the `shared` secrets. It never raises an error for what a receiver does."""
         try:
             async with asyncio.timeout(self.settings.timeout):
-                answer = await self._followed(channel, read_url(url), shared, message, body)
+                return _outcome(await self._followed(channel, read_url(url), shared, message, body))
         except TimeoutError:
             channel.close()
             return Outcome(False, f"no answer within {self.settings.timeout:g} seconds")
@@ -65,7 +67,8 @@ class Sender:
             return Outcome(False, f"the answer is not HTTP: {shortened(error, quoted=False)}")
         except OSError as error:
             return Outcome(False, f"no connection: {_reason(error)}")
-        return _outcome(answer)
+        except Exception as error:  # Else, a receiver could switch off backoff, tries and dead letters.
+            return Outcome(False, f"the try has failed: {shortened(repr(error), quoted=False)}")
 
     async def _followed(
         self, channel: Channel, target: Target, shared: Sequence[str], message: str, body: bytes
@@ -99,9 +102,13 @@ def _reason(error: OSError) -> str:
 def _outcome(answer: Answer) -> Outcome:
     if 200 <= answer.status < 300:
         return Outcome(True, "", answer.status)
-    wait = answer.headers.get("retry-after", "")
     shown = f": {answer.text.strip()}" if answer.text.strip() else ""
-    return Outcome(False, f"status {answer.status}{shown}", answer.status, float(wait) if wait.isdigit() else None)
+    return Outcome(False, f"status {answer.status}{shown}", answer.status, _seconds(answer.headers.get("retry-after", "")))
+
+
+def _seconds(text: str) -> float | None:
+    """The seconds that a receiver asks for; None if its text is no such number."""
+    return float(text) if len(text) <= _MOST_DIGITS and text.isascii() and text.isdecimal() else None
 
 
 def _security(ca_file: str) -> ssl.SSLContext:
