@@ -24,7 +24,7 @@ from tamis.service.origins import check_origin
 from tamis.service.problems import ProblemError
 from tamis.service.tokens import ROLES, Role
 from tests.service.conftest import PAGE
-from tests.service.serving import Server, TokenServer, kind
+from tests.service.serving import NDJSON, Server, TokenServer, kind
 
 SECRETS = {"bank": "zanzibar", "shop": "ultramarine"}
 """A word that only one tenant knows: in names, expressions and events."""
@@ -282,6 +282,43 @@ def test_a_token_that_is_revoked_or_over_is_refused_at_once(guarded: TokenServer
     assert client.get("/v1/access").status_code == 401
     over = guarded.client(guarded.tokens.create("shop", ("admin",), datetime(2020, 1, 1, tzinfo=UTC))[1])
     assert over.get("/v1/access").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("role", "path", "line", "counted", "word"),
+    [
+        ("publish", "/v1/events", {"long": "x" * 60_000}, "events", "published"),
+        (
+            "subscribe",
+            "/v1/subscriptions",
+            {"subscriber": "s", "name": "n", "expression": f"long = '{'x' * 60_000}'"},
+            "subscriptions",
+            "subscribed",
+        ),
+    ],
+)
+def test_a_token_that_is_revoked_ends_a_long_body(
+    guarded: TokenServer, role: Role, path: str, line: dict[str, str], counted: str, word: str
+) -> None:
+    (guarded.server.folder / "tenants" / f"long-{role}").mkdir()
+    admin = guarded.client(guarded.tokens.create(f"long-{role}", ("admin",))[1])
+    token, text = guarded.tokens.create(f"long-{role}", (role,))
+
+    def body() -> Iterator[bytes]:
+        for number in range(5):
+            yield json.dumps({**line, "name": f"n{number}"}).encode() + b"\n"
+        while not admin.get("/v1/counts").json()[counted]:
+            pass
+        guarded.tokens.revoke(token.id)
+        for number in range(5):
+            yield json.dumps({**line, "name": f"m{number}"}).encode() + b"\n"
+
+    answer = guarded.client(text).post(path, content=body(), headers=NDJSON)
+    assert (answer.status_code, kind(answer)) == (401, "no-token")
+    stored = admin.get("/v1/counts").json()[counted]
+    assert stored < 10
+    assert answer.json()[word] == stored
+    assert answer.json()["detail"].startswith(f"after {stored} ")
 
 
 @pytest.mark.parametrize(

@@ -106,11 +106,20 @@ def test_many_streams_in_a_second(strict: Server) -> None:
 
 def test_many_events(strict: Server) -> None:
     own = {"Tamis-Tenant": "paced"}
-    body = b'{"a": 1}\n' * 500
-    assert strict.client.post("/v1/events", content=body, headers={**NDJSON, **own}).json()["events"] == 500
-    answer = strict.client.post("/v1/events", json={"a": 1}, headers=own)
+    line = b'{"a": 1}\n'
+    answer = strict.client.post("/v1/events", content=line * 60_000, headers={**NDJSON, **own})
     assert (answer.status_code, kind(answer)) == (429, "too-fast")
-    assert int(answer.headers["retry-after"]) > 1
+    stored = answer.json()["published"]
+    assert 50 <= stored < 1000
+    assert answer.json()["detail"].startswith(f"after {stored} published events: at most 50 events per second")
+    assert int(answer.headers["retry-after"]) == 1
+    assert strict.client.get("/v1/counts", headers=own).json()["events"] == stored
+    # A body that is only a little too fast is slowed down.
+    assert strict.client.post("/v1/events", content=line * 60, headers={**NDJSON, **own}).json()["events"] == 60
+    answers = [strict.client.post("/v1/events", json={"a": 1}, headers=own) for _ in range(150)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert {kind(answer) for answer in refused} == {"too-fast"}
+    assert {answer.headers["retry-after"] for answer in refused} == {"1"}
 
 
 def test_many_streams(strict: Server) -> None:

@@ -19,11 +19,12 @@ from tamis.broker import Broker, Receipt
 from tamis.broker.answer_json import JsonObject, receipt_json
 from tamis.broker.arguments import plain_key
 from tamis.errors import EventError, OptionError, QueueFullError, TamisError, shortened
+from tamis.service.access import Visit, too_fast
 from tamis.service.bodies import Lines, blocks_of_lines
 from tamis.service.given import checked_event, checked_fields, event_of, may_have_tags, moment_of
 from tamis.service.json_reader import read_object
 from tamis.service.problems import ProblemError, problem_of
-from tamis.service.tenants import Tenant
+from tamis.service.rate import Pace, TooLongError
 
 MOST_RECEIPTS = 100_000
 """Lines of a request that asks for receipts. They are in memory until the end."""
@@ -83,8 +84,10 @@ class Published:
 class LinePublisher:
     """Publishes the lines of one request."""
 
-    def __init__(self, tenant: Tenant, options: LineOptions) -> None:
-        self._tenant = tenant
+    def __init__(self, visit: Visit, options: LineOptions) -> None:
+        self._visit = visit
+        self._tenant = visit.tenant
+        self._pace = Pace(visit.tenant.events)
         self._options = options
         self.done = Published(receipts=[] if options.receipts else None)
 
@@ -94,15 +97,21 @@ class LinePublisher:
         Raises
         ------
         ProblemError
-            A line is wrong, or the body ended early. `published` says how many events were published before.
+            A line is wrong, the body ended early, the token is not valid any more, or the body would have to wait for long.
+            `published` says how many events were published before.
         """
         running: asyncio.Task[None] | None = None
         try:
             async for block in blocks_of_lines(request, self._tenant.limits):
-                if running is not None:
-                    await running
-                await self._pace()
-                running = asyncio.create_task(self._tenant.work(partial(self._block, block)))
+                at = 0
+                while at < len(block.lines):
+                    if running is not None:
+                        await running
+                    self._visit.check_token()
+                    count = await self._paced(len(block.lines) - at)
+                    piece = Lines(block.first + at, block.lines[at : at + count])
+                    running = asyncio.create_task(self._tenant.work(partial(self._block, piece)))
+                    at += count
             if running is not None:
                 await running
         except (ProblemError, TamisError) as error:
@@ -110,13 +119,23 @@ class LinePublisher:
                 await asyncio.wait([running])
             problem = error if isinstance(error, ProblemError) else problem_of(error)
             problem.members.setdefault("published", self.done.events)
+            if problem.status in (401, 429):
+                problem.detail = f"after {self.done.events:,} published events: {problem.detail}"
             raise problem from None
         return self.done
 
-    async def _pace(self) -> None:
-        """Wait until the tenant may publish more events."""
-        while seconds := self._tenant.events.wait():
-            await asyncio.sleep(seconds)
+    async def _paced(self, count: int) -> int:
+        """Wait until the tenant may publish some of the next lines. Returns how many. They are counted before they are published.
+
+        Raises
+        ------
+        ProblemError
+        """
+        try:
+            return await self._pace.take(count)
+        except TooLongError:
+            self._tenant.metrics.refused += 1
+            raise too_fast(self._tenant.limits.events_per_second, "events", 1.0) from None
 
     def _block(self, block: Lines, broker: Broker) -> None:
         """Publish a block. It runs in a thread."""

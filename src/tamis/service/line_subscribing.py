@@ -9,11 +9,11 @@ from starlette.requests import Request
 
 from tamis.broker import Broker
 from tamis.errors import BrokerError, ExpressionError, TamisError
+from tamis.service.access import Visit
 from tamis.service.bodies import Lines, blocks_of_lines
 from tamis.service.given import wanted
 from tamis.service.json_reader import read_object
 from tamis.service.problems import ProblemError, problem_of
-from tamis.service.tenants import Tenant
 
 _NAMES = ("subscriber", "name")
 
@@ -21,8 +21,9 @@ _NAMES = ("subscriber", "name")
 class LineSubscriber:
     """Subscribes the lines of one request. It stops at the first wrong line; those before it are stored."""
 
-    def __init__(self, tenant: Tenant) -> None:
-        self._tenant = tenant
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._tenant = visit.tenant
         self.done = 0
 
     async def subscribe(self, request: Request) -> int:
@@ -31,14 +32,17 @@ class LineSubscriber:
         Raises
         ------
         ProblemError
-            A line is wrong. `subscribed` says how many lines are stored.
+            A line is wrong, or the token is not valid any more. `subscribed` says how many lines are stored.
         """
         try:
             async for block in blocks_of_lines(request, self._tenant.limits):
+                self._visit.check_token()
                 await self._tenant.work(partial(self._block, block))
         except (ProblemError, TamisError) as error:
             problem = error if isinstance(error, ProblemError) else problem_of(error)
             problem.members.setdefault("subscribed", self.done)
+            if problem.status == 401:
+                problem.detail = f"after {self.done:,} stored subscriptions: {problem.detail}"
             raise problem from None
         return self.done
 

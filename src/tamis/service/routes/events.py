@@ -31,6 +31,7 @@ from tamis.service.documented import (
 )
 from tamis.service.given import event_of, moment_of, plain_options, read_expression
 from tamis.service.line_publishing import LineOptions, LinePublisher
+from tamis.service.tenants import Tenant
 
 router = APIRouter(prefix="/v1", tags=["events"])
 
@@ -84,10 +85,7 @@ async def publish(
     tenant = visit.tenant
     plain_options(k, idempotency_key)
     end = moment_of(valid_until, "valid_until")
-    seconds = tenant.events.wait()
-    if seconds:
-        tenant.metrics.refused += 1
-        raise too_fast(tenant.limits.events_per_second, "events", seconds)
+    _check_rate(tenant)
     if has_lines(request):
         if key_from is not None and idempotency_key is not None:
             raise OptionError("keys come from a field (key_from) or from the Idempotency-Key, not from both")
@@ -95,17 +93,32 @@ async def publish(
             raise OptionError("with wrapped=true, keys and valid_until stand in the lines only")
         skips = on_error == "skip"
         options = LineOptions(end, k, idempotency_key, key_from, tagged, skips, receipts, with_matches, wrapped)
-        return json_answer((await LinePublisher(tenant, options).publish(request)).record())
+        return json_answer((await LinePublisher(visit, options).publish(request)).record())
     if key_from is not None or receipts or wrapped:
         name = "key_from" if key_from is not None else "receipts" if receipts else "wrapped"
         raise OptionError(f"`{name}` is for events on lines. Hint: send Content-Type: application/x-ndjson")
     event = event_of(await whole_body(request, tenant.limits), tenant, tagged=tagged)
+    _check_rate(tenant)  # Others may have come meanwhile.
+    tenant.events.take(1)
     began = time.perf_counter()
     receipt = await tenant.publisher.publish(event, end, idempotency_key, k)
     tenant.published(1, len(receipt.matches), time.perf_counter() - began)
     if not with_matches:
         return json_answer(receipt_json(receipt, with_matches=False))
     return json_answer(await tenant.work(lambda broker: receipt_json(receipt, with_matches=True)))
+
+
+def _check_rate(tenant: Tenant) -> None:
+    """Refuse an event that comes too soon.
+
+    Raises
+    ------
+    ProblemError
+    """
+    seconds = tenant.events.wait()
+    if seconds:
+        tenant.metrics.refused += 1
+        raise too_fast(tenant.limits.events_per_second, "events", seconds)
 
 
 @router.get("/events", **documented(form(events=list_of(form(sequence=NUMBER, event=ANY_OBJECT)), next=NUMBER_OR_NULL)))

@@ -122,7 +122,7 @@ async def subscribe_many(request: Request, visit: SubscribeVisit) -> Response:
         raise ProblemError(
             415, "not-lines", "send a subscription on each line, with Content-Type: application/x-ndjson"
         )
-    return json_answer({"subscribed": await LineSubscriber(visit.tenant).subscribe(request)})
+    return json_answer({"subscribed": await LineSubscriber(visit).subscribe(request)})
 
 
 @router.get("/subscriptions", **documented(form(subscriptions=list_of(SUBSCRIPTION), next=NUMBER_OR_NULL)))
