@@ -85,7 +85,6 @@ async def publish(
     tenant = visit.tenant
     plain_options(k, idempotency_key)
     end = moment_of(valid_until, "valid_until")
-    _check_rate(tenant)
     if has_lines(request):
         if key_from is not None and idempotency_key is not None:
             raise OptionError("keys come from a field (key_from) or from the Idempotency-Key, not from both")
@@ -97,6 +96,7 @@ async def publish(
     if key_from is not None or receipts or wrapped:
         name = "key_from" if key_from is not None else "receipts" if receipts else "wrapped"
         raise OptionError(f"`{name}` is for events on lines. Hint: send Content-Type: application/x-ndjson")
+    _check_rate(tenant)
     event = event_of(await whole_body(request, tenant.limits), tenant, tagged=tagged)
     _check_rate(tenant)  # Others may have come meanwhile.
     tenant.events.take(1)

@@ -103,7 +103,9 @@ def _outcome(answer: Answer) -> Outcome:
     if 200 <= answer.status < 300:
         return Outcome(True, "", answer.status)
     shown = f": {answer.text.strip()}" if answer.text.strip() else ""
-    return Outcome(False, f"status {answer.status}{shown}", answer.status, _seconds(answer.headers.get("retry-after", "")))
+    return Outcome(
+        False, f"status {answer.status}{shown}", answer.status, _seconds(answer.headers.get("retry-after", ""))
+    )
 
 
 def _seconds(text: str) -> float | None:
