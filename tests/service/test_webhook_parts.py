@@ -9,6 +9,7 @@ import ipaddress
 import socket
 import sqlite3
 import stat
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ import tamis
 from tamis.errors import BrokerError, FileError, OptionError
 from tamis.service.settings import read_settings
 from tamis.service.tenant_files import SCHEMA, WEBHOOKS
-from tamis.service.webhooks.addresses import ForbiddenError, Networks, read_url
+from tamis.service.webhooks.addresses import Address, ForbiddenError, Networks, read_url
 from tamis.service.webhooks.courier import wait_after
+from tamis.service.webhooks.names import LOOKUPS, Names
 from tamis.service.webhooks.record import DeadLetter, Webhook
 from tamis.service.webhooks.settings import WebhookSettings
 from tamis.service.webhooks.signing import checked_secret, new_secret, signature_headers
@@ -67,15 +69,64 @@ def answers(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
 
+async def look_up() -> list[Address]:
+    return await Names(Networks()).look_up(TARGET)
+
+
+def test_names_that_hang_delay_only_their_tenant(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer, hangs = threading.Event(), threading.Semaphore(0)
+    by_system = socket.getaddrinfo
+
+    def hanging(host: str, port: int, **words: Any) -> list[Any]:
+        if words["flags"] == socket.AI_NUMERICHOST:
+            return list(by_system(host, port, **words))
+        if host.startswith("hangs"):
+            hangs.release()
+            assert answer.wait(60)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("8.8.8.8", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", hanging)
+    found = [ipaddress.ip_address("8.8.8.8")]
+
+    async def steps() -> None:
+        busy, other = Names(Networks()), Names(Networks())
+        tasks = [asyncio.create_task(busy.look_up(read_url(f"https://hangs{n}.example/"))) for n in range(LOOKUPS)]
+        for _ in range(LOOKUPS):
+            await asyncio.to_thread(hangs.acquire)
+        assert await other.look_up(TARGET) == found
+        assert await busy.look_up(read_url("https://8.8.8.8/")) == found
+
+        async def patient() -> list[Address]:
+            nonlocal limit
+            async with asyncio.timeout(60) as limit:
+                return await busy.look_up(TARGET, limit)
+
+        limit: asyncio.Timeout | None = None
+        waiting = asyncio.create_task(patient())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert limit is not None
+        assert limit.when() is None  # Its time does not run while others are looked up.
+        tasks[0].cancel()  # Its thread hangs on, so its place is not free.
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        answer.set()
+        assert await waiting == found
+        assert await asyncio.gather(*tasks[1:]) == [found] * (LOOKUPS - 1)
+
+    asyncio.run(steps())
+
+
 def test_a_name_that_leads_inside_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
     answers(monkeypatch, "127.0.0.1", "10.0.0.1")
     with pytest.raises(ForbiddenError):
-        asyncio.run(Networks().look_up(TARGET))
+        asyncio.run(look_up())
 
 
 def test_of_the_addresses_of_a_name_only_the_public_ones_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     answers(monkeypatch, "127.0.0.1", "8.8.8.8", "::1", "fe80::1%eth0")
-    assert asyncio.run(Networks().look_up(TARGET)) == [ipaddress.ip_address("8.8.8.8")]
+    assert asyncio.run(look_up()) == [ipaddress.ip_address("8.8.8.8")]
 
 
 def test_by_default_a_service_refuses_private_addresses(server: Server) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 MOST_WAIT = 5.0
-"""Seconds for which one body of lines may be slowed down. A longer one ends with an error, since its client would hear nothing."""
+"""Seconds for which one body of lines may be slowed down. A longer one ends with an error: its client would hear nothing."""
 _PIECE_SECONDS = 0.1
 """Seconds of a rate that are worth a call of the broker."""
 

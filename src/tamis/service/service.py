@@ -97,7 +97,6 @@ class Service:
         self.log.close()
 
     def _close(self) -> bool:
-        self.sender.networks.close()
         if not self.threads.close(self._seconds_left()):
             return False
         self.tenants.close()

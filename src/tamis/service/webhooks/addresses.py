@@ -7,11 +7,8 @@ that points elsewhere a moment later changes nothing.
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
-import socket
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -22,8 +19,6 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _LONGEST_URL = 2_000
 _PORTS = {"http": 80, "https": 443}
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_LOOKUPS = 16
-"""Names that are looked up at the same time. Looking up holds a thread."""
 
 
 class Target(NamedTuple):
@@ -86,7 +81,6 @@ class Networks:
 
     def __init__(self, allowed: Sequence[str] = ()) -> None:
         self._allowed = [ipaddress.ip_network(each) for each in allowed]
-        self._threads = ThreadPoolExecutor(_LOOKUPS, "tamis-names")
 
     def is_allowed(self, address: Address) -> bool:
         """Whether the configuration allows an address."""
@@ -110,18 +104,14 @@ class Networks:
         if target.scheme == "http":
             raise ForbiddenError(f"{target.host} is a public address, so the URL must begin with https://")
 
-    async def look_up(self, target: Target) -> list[Address]:
+    def allowed_of(self, target: Target, found: Sequence[Address]) -> list[Address]:
         """The addresses of a host that may be reached.
 
         Raises
         ------
         ForbiddenError
             There are addresses, and none of them may be reached.
-        OSError
-            The name cannot be looked up.
         """
-        loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._threads, _addresses, target)
         right: list[Address] = []
         wrong: ForbiddenError | None = None
         for address in found:
@@ -133,10 +123,6 @@ class Networks:
         if not right and wrong is not None:
             raise wrong
         return right
-
-    def close(self) -> None:
-        """Do not wait for names that are being looked up."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def inner_address(address: Address) -> Address:
@@ -151,9 +137,3 @@ def inner_address(address: Address) -> Address:
         if address in _NAT64:
             return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     return address
-
-
-def _addresses(target: Target) -> list[Address]:
-    rows = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-    texts = dict.fromkeys(str(row[4][0]).partition("%")[0] for row in rows)
-    return [ipaddress.ip_address(text) for text in texts]

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import h11
 
-from tamis.service.webhooks.addresses import Networks, Target
+from tamis.service.webhooks.addresses import Target
+from tamis.service.webhooks.names import Names
 
 _AT_ONCE = 64 * 1024
 _MOST_BODY = 64 * 1024
 """Bytes of an answer that are read. Of a longer answer the rest is left, and the connection is closed."""
 _SHOWN = 200
+
+
+Headers: TypeAlias = Callable[[], list[tuple[str, str]]]
+"""The headers of a request. They are made when it is sent."""
 
 
 class Answer(NamedTuple):
@@ -29,16 +35,17 @@ class Answer(NamedTuple):
 class Channel:
     """A connection, or none yet. One request at a time."""
 
-    def __init__(self, networks: Networks, security: ssl.SSLContext) -> None:
-        self._networks = networks
+    def __init__(self, names: Names, security: ssl.SSLContext) -> None:
+        self._names = names
         self._security = security
         self._target: Target | None = None
         self._state: h11.Connection | None = None
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter | None = None
 
-    async def post(self, target: Target, headers: list[tuple[str, str]], body: bytes) -> Answer:
-        """Send a body, and wait for the answer. After an error the connection is closed.
+    async def post(self, target: Target, headers: Headers, body: bytes, limit: asyncio.Timeout | None = None) -> Answer:
+        """Send a body, and wait for the answer. After an error the connection is closed. `limit` does not run while the names of
+        other receivers are looked up first.
 
         Raises
         ------
@@ -53,7 +60,7 @@ class Channel:
             except (OSError, h11.RemoteProtocolError):
                 pass  # The receiver has closed the idle connection, perhaps. A second copy does no harm: "at least once".
         self.close()
-        await self._connect(target)
+        await self._connect(target, limit)
         return await self._exchange(target, headers, body)
 
     def _is_open_to(self, target: Target) -> bool:
@@ -65,9 +72,9 @@ class Channel:
             and not self._writer.is_closing()
         )
 
-    async def _connect(self, target: Target) -> None:
+    async def _connect(self, target: Target, limit: asyncio.Timeout | None) -> None:
         failure: OSError | None = None
-        for address in await self._networks.look_up(target):
+        for address in await self._names.look_up(target, limit):
             secure = target.scheme == "https"
             try:
                 self._reader, self._writer = await asyncio.open_connection(
@@ -83,18 +90,18 @@ class Channel:
             return
         raise failure or OSError(f"{target.host} has no address")
 
-    async def _exchange(self, target: Target, headers: list[tuple[str, str]], body: bytes) -> Answer:
+    async def _exchange(self, target: Target, headers: Headers, body: bytes) -> Answer:
         try:
             return await self._request(target, headers, body)
         except BaseException:
             self.close()
             raise
 
-    async def _request(self, target: Target, headers: list[tuple[str, str]], body: bytes) -> Answer:
+    async def _request(self, target: Target, headers: Headers, body: bytes) -> Answer:
         state, writer = self._state, self._writer
         assert state is not None
         assert writer is not None
-        every = [("host", target.authority), ("content-length", str(len(body))), *headers]
+        every = [("host", target.authority), ("content-length", str(len(body))), *headers()]
         sent = [h11.Request(method="POST", target=target.path, headers=every), h11.Data(data=body), h11.EndOfMessage()]
         for event in sent:
             writer.write(state.send(event) or b"")

@@ -76,7 +76,7 @@ class Courier:
     async def _deliver(self) -> None:
         """Deliver until the service ends or the webhook is disabled."""
         post, webhook = self._post, self._webhook
-        channel = post.sender.channel()
+        channel = post.sender.channel(post.names)
         try:
             async with post.tenant.hub.waiting(webhook.subscriber) as self._waiter:
                 while webhook.state == "active" and await self._is_due():

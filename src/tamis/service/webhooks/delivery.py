@@ -16,7 +16,8 @@ import h11
 from tamis import __version__
 from tamis.errors import OptionError, shortened
 from tamis.service.webhooks.addresses import ForbiddenError, Networks, Target, read_url
-from tamis.service.webhooks.channel import Answer, Channel
+from tamis.service.webhooks.channel import Answer, Channel, Headers
+from tamis.service.webhooks.names import Names
 from tamis.service.webhooks.settings import WebhookSettings
 from tamis.service.webhooks.signing import signature_headers
 
@@ -45,15 +46,24 @@ class Sender:
         self.networks = Networks(settings.allowed_networks)
         self.security = _security(settings.ca_file)
 
-    def channel(self) -> Channel:
-        """A connection for one webhook."""
-        return Channel(self.networks, self.security)
+    def channel(self, names: Names) -> Channel:
+        """A connection for one webhook, whose tenant looks up names."""
+        return Channel(names, self.security)
 
     async def send(self, channel: Channel, url: str, shared: Sequence[str], message: str, body: bytes) -> Outcome:
         """Send a body once, signed with each of the `shared` secrets. It never raises an error for what a receiver does."""
+
+        def headers() -> list[tuple[str, str]]:
+            """The headers as of the moment in which they are sent."""
+            return [
+                ("user-agent", f"tamis/{__version__}"),
+                ("content-type", "application/json"),
+                *signature_headers(shared, message, int(time.time()), body),
+            ]
+
         try:
-            async with asyncio.timeout(self.settings.timeout):
-                return _outcome(await self._followed(channel, read_url(url), shared, message, body))
+            async with asyncio.timeout(self.settings.timeout) as limit:
+                return _outcome(await self._followed(channel, read_url(url), limit, headers, body))
         except TimeoutError:
             channel.close()
             return Outcome(False, f"no answer within {self.settings.timeout:g} seconds")
@@ -71,14 +81,9 @@ class Sender:
             return Outcome(False, f"the try has failed: {shortened(repr(error), quoted=False)}")
 
     async def _followed(
-        self, channel: Channel, target: Target, shared: Sequence[str], message: str, body: bytes
+        self, channel: Channel, target: Target, limit: asyncio.Timeout, headers: Headers, body: bytes
     ) -> Answer:
-        headers = [
-            ("user-agent", f"tamis/{__version__}"),
-            ("content-type", "application/json"),
-            *signature_headers(shared, message, int(time.time()), body),
-        ]
-        answer = await channel.post(target, headers, body)
+        answer = await channel.post(target, headers, body, limit)
         for _ in range(_REDIRECTS):
             place = answer.headers.get("location")
             # Only these two keep the method and the body.
@@ -88,7 +93,7 @@ class Sender:
             if target.scheme == "https" and other.scheme != "https":
                 raise OptionError("it leads from https:// to http://")
             target = other
-            answer = await channel.post(target, headers, body)
+            answer = await channel.post(target, headers, body, limit)
         return answer
 
 

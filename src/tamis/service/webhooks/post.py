@@ -12,6 +12,7 @@ from tamis.errors import BrokerError, UnknownIdError
 from tamis.service.hub import Hub
 from tamis.service.metrics import TenantMetrics
 from tamis.service.webhooks.delivery import Sender
+from tamis.service.webhooks.names import Names
 from tamis.service.webhooks.record import Webhook
 from tamis.service.webhooks.store import Store
 
@@ -36,6 +37,7 @@ class Post:
     def __init__(self, tenant: Home, sender: Sender, stopping: asyncio.Event) -> None:
         self.tenant = tenant
         self.sender = sender
+        self.names = Names(sender.networks)
         self.stopping = stopping
         self.store = tenant.webhook_store
         self.gone: list[Webhook] = []

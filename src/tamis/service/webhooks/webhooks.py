@@ -62,6 +62,7 @@ class Webhooks:
             for courier in couriers:
                 courier.look_again()
             await asyncio.gather(*(each.finish(_PATIENCE) for each in couriers))
+            post.names.close()
             with suppress(BrokerError):
                 await post.acknowledge_now()
             await self._tenant.work(lambda _: post.store.close())
@@ -125,7 +126,7 @@ class Webhooks:
     async def _check(self, url: object) -> None:
         target = read_url(url)
         try:
-            await asyncio.wait_for(self._post.sender.networks.look_up(target), _LOOK_UP)
+            await asyncio.wait_for(self._post.names.look_up(target), _LOOK_UP)
         except ForbiddenError as error:
             raise OptionError(f"`url`: {error}") from None
         except (OSError, TimeoutError):
