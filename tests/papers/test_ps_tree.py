@@ -328,6 +328,19 @@ def test_the_tree_and_its_flat_copy_find_the_same(kind: type[Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", INDEXES)
+def test_events_walk_down_the_trees_if_asked(kind: type[Any]) -> None:
+    keys = RandomKeys(4)
+    clauses = keys.clauses(40)
+    events = [keys.event() for _ in range(10)]
+    for search in ("binary", "walk"):
+        index = built(kind, clauses, kind.options_type(search=search))
+        matches = index.match(batch_of(events), keys.dimensions)
+        pairs = set(zip(matches.event.tolist(), matches.conjunction.tolist(), strict=True))
+        assert pairs == matching(dict(enumerate(clauses)), events)
+        assert (len(index.forest.view().flat.start) == 0) == (search == "walk")
+
+
+@pytest.mark.parametrize("kind", INDEXES)
 def test_a_new_tree_without_cuts(kind: type[Any]) -> None:
     index = built(kind, [[some(0, 1, 1), some(1, 2, 2)]])
     assert found(index, {0: [(1, 1)], 1: [(2, 2)]}) == [0]

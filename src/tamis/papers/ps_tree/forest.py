@@ -64,10 +64,13 @@ _NO_FLAT = Flat(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int
 
 
 class Forest:
-    """The trees. Up to `few` leaves are copied to arrays for a single event; more leaves wait for `leaves_per_event`."""
+    """The trees. Up to `few` leaves are copied to arrays for a single event; more leaves wait for `leaves_per_event`.
 
-    def __init__(self, *, few: int = 1 << 14, leaves_per_event: int = 256) -> None:
-        self._few, self._leaves_per_event = few, leaves_per_event
+    With `walk`, leaves are never copied, and events walk down the trees.
+    """
+
+    def __init__(self, *, walk: bool = False, few: int = 1 << 14, leaves_per_event: int = 256) -> None:
+        self._walk, self._few, self._leaves_per_event = walk, few, leaves_per_event
         self._trees = nodes.empty_trees()
         self._roots = GrowingArray(np.int32)
         self._cuts = PairMap()
@@ -141,7 +144,7 @@ class Forest:
 
     def flatten(self, events: int) -> None:
         """Copy the leaf chains to arrays, if the arrays are out of date and `events` more events pay for the copy."""
-        if not len(self._flat.start) and len(self._roots):
+        if not self._walk and not len(self._flat.start) and len(self._roots):
             self._waited += events
             if self.leaves <= max(self._few, self._leaves_per_event * self._waited):
                 start = np.zeros(len(self._roots) + 1, np.int64)

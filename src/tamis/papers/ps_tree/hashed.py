@@ -84,7 +84,7 @@ class PSTHash(ForestIndex):
 
     def _clear(self) -> None:
         self._n = self.options.access_predicates
-        self.forest = Forest()
+        self.forest = Forest(walk=self.options.search == "walk")
         self.cells = Cells(self._n)
         self.small = PSTBloom(self.table, self._small_options(), self.kind_of, self.name_of)
         self.small.history = self.history

@@ -21,7 +21,7 @@ matching, and newly cut leaves count past events again instead of copying a coun
 `most_leaves` leaves is not inserted into its tree. If a batch is larger than the index, the index is built again with both: all
 cuts first, then the lists. Without past events, the narrower of two ranges comes first. The width of a range of numbers is the
 number of doubles in it, not the distance of its ends. While cuts are few, or have not changed recently, the leaves of values are
-found in a sorted copy of the leaves (`forest`), not by MatchPair.
+found in a sorted copy of the leaves (`forest`), not by MatchPair, unless the option `search` asks for the walk.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class ListOptions(Options):
 
     most_leaves: int = option(256, least=1)
     """Most leaves that an access predicate may cover when it is inserted."""
+    search: str = option("binary", choices=("binary", "walk"))
+    """How the leaf of a value is found: "walk" by MatchPair down the tree, "binary" by binary search in a sorted copy."""
 
 
 class PSTreeLists(ForestIndex):
@@ -73,7 +75,7 @@ class PSTreeLists(ForestIndex):
     options_type: ClassVar[type[Options]] = ListOptions
 
     def _clear(self) -> None:
-        self.forest = Forest()
+        self.forest = Forest(walk=self.options.search == "walk")
         self.signatures = self._new_signatures()
         self._lists = Slabs()
         self._records = Records()
