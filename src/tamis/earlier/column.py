@@ -67,9 +67,8 @@ from tamis.language.values import (
 NONE = KEY_MAX
 """The key of an event without one."""
 _LAST_LABEL = 2**62
-_FEW = 4
-"""Values that are taken in one by one."""
 _NUMBERS = frozenset({float, int, type(None)})
+_TEXTS = frozenset({str})
 
 Given: TypeAlias = Any
 """The values of an attribute in an event of the log: a tuple, or the value of a raw event, which may be outside the language.
@@ -77,8 +76,11 @@ None if there are none."""
 
 
 @brief_kernel
-def number_keys(bits: I64s, domains: I8s, keys: I64s) -> bool:
-    """Write the domains and keys of doubles, of which NaN is missing; whether all others are below 2**53 in magnitude."""
+def number_keys(bits: I64s, domains: I8s, keys: I64s, seen: Bools) -> bool:
+    """Write the domains and keys of doubles, of which NaN is missing; whether all others are below 2**53 in magnitude.
+
+    Also notes which domains were `seen`.
+    """
     for i in range(len(bits)):
         if is_small(bits[i]):
             domains[i], keys[i] = NUMBER, code_of_bits(bits[i])
@@ -86,6 +88,7 @@ def number_keys(bits: I64s, domains: I8s, keys: I64s) -> bool:
             domains[i], keys[i] = MISSING, NONE
         else:
             return False
+        seen[domains[i]] = True
     return True
 
 
@@ -228,23 +231,20 @@ class Column:
         count = len(values)
         if count == 1 and self._put_number(values[0]):
             return
-        domains, keys = self._domains.grow(count, fill=MISSING), self._keys.grow(count)
+        domains, keys = self._domains.grow(count), self._keys.grow(count)
         self.count += count
-        if count <= _FEW:
-            self._put_mixed(values, numbers, domains, keys)
-            self.seen[domains] = True
-            return
         kinds = set(map(type, values))
         if kinds == {tuple} and all(len(each) == 1 for each in values):
             values = [value for (value,) in values]
             kinds = set(map(type, values))
-        if kinds <= _NUMBERS and _put_numbers(values, domains, keys):
-            pass
-        elif kinds == {str} and all(map(is_well_formed, values)):
+        if kinds <= _NUMBERS and _put_numbers(values, domains, keys, self.seen):
+            return
+        if kinds == _TEXTS and all(map(is_well_formed, values)):
             domains[:] = TEXT
             keys[:] = self._text_keys(values)
-        else:
-            self._put_mixed(values, numbers, domains, keys)
+            self.seen[TEXT] = True
+            return
+        self._put_mixed(values, numbers, domains, keys)
         self.seen[domains] = True
 
     def _put_number(self, given: Given) -> bool:
@@ -437,13 +437,13 @@ class Column:
 _SEVERAL = object()
 
 
-def _put_numbers(values: Sequence[float | None], domains: I8s, keys: I64s) -> bool:
+def _put_numbers(values: Sequence[float | None], domains: I8s, keys: I64s, seen: Bools) -> bool:
     """Take in numbers, of which None is missing; whether all were small enough. If not, some were not taken in."""
     try:
         doubles = np.array(values, np.float64)  # None becomes NaN.
     except OverflowError:
         return False
-    return number_keys(doubles.view(np.int64), domains, keys)
+    return number_keys(doubles.view(np.int64), domains, keys, seen)
 
 
 def _is_number(value: float) -> bool:

@@ -118,14 +118,29 @@ class Decisions:
         column = self._events.log.column(join.earlier)
         negated = join.operator is Operator.NE
         wanted = self._ranges(column, join.attribute, Operator.EQ if negated else join.operator)
+        is_any = join.quantifier is Quantifier.ANY
+        if is_any and join.operator is Operator.EQ and self._has_equal(column, wanted):
+            return True
         index = self._index(column)
         plain = index.truth(join.quantifier, wanted, negated=negated)
-        is_any = join.quantifier is Quantifier.ANY
         if not index.counts[ODD] or plain is is_any:
             return plain
         numbers = self._events.log.numbers(self._events.log_positions(index.odd())).tolist()
         odd = evaluate_flat(join, self._event, [{join.earlier: column.odd[number]} for number in numbers])
         return disjunction((plain, odd)) if is_any else conjunction((plain, odd))
+
+    def _has_equal(self, column: Column, wanted: Wanted) -> bool:
+        """Whether chains find an event with a single key that is wanted."""
+        if len(wanted) != 1:
+            return False
+        [(domain, ranges)] = wanted.items()
+        if len(ranges) != 1 or ranges[0][0] != ranges[0][1]:
+            return False
+        chained = self._events.chained(column)
+        if chained is None:
+            return False
+        chains, first, end = chained
+        return chains.latest(domain, ranges[0][0], end) >= first
 
     def _some_other(self, join: Exists, test: _Test, wanted: Wanted) -> bool:
         """Whether some event has a value that is not wanted."""

@@ -367,7 +367,7 @@ class JoinTable:
     def with_rest(self, slots: I32s) -> tuple[I64s, I32s]:
         """The places of those slots that have a rest, and the numbers of their rests."""
         numbers = self.numbers(slots)
-        places = np.flatnonzero(numbers != NO_REST)
+        [places] = (numbers != NO_REST).nonzero()
         return places, numbers[places]
 
     def _grow(self, slots: int) -> None:
@@ -379,7 +379,8 @@ class JoinTable:
         joins = EventJoins(event, events)
         holds = self.holds(numbers.tolist(), joins)
         if not all(holds):
-            kept = np.ones(len(slots), np.bool_)
+            kept = np.empty(len(slots), np.bool_)
+            kept.fill(True)
             kept[places] = holds
             slots = slots[kept]
         more = [each.slots for each in always if joins.truth(each.expression) is True]

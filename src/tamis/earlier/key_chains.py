@@ -159,7 +159,7 @@ class KeyChains:
         first = self.floor
         if self._changes != self.column.changes:
             self._changes = self.column.changes
-            self._forget(first, _SMALLEST)
+            self._forget(first, len(self.table.keys))  # About as many keys as before.
         self._done = max(self._done, first)
         self._before.grow(max(end - len(self._before), 0), fill=NOBODY)
         before = self.before

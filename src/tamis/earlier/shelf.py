@@ -136,7 +136,7 @@ class Window(Events):
         chains = self._chains.get(column.attribute)
         if chains is None or chains.column is not column:
             chains = self._chains[column.attribute] = KeyChains(column)
-        chains.floor = self._bounds()[0]
+        chains.floor = self.log.position(self.first) if self.count else 0
         return chains
 
     def log_positions(self, positions: I64s) -> I64s:
@@ -149,7 +149,7 @@ class Window(Events):
             index.left_early(position)
 
     def indexed(self) -> set[str]:
-        return set(self._indexes)
+        return {*self._indexes, *self._chains}
 
     def keep_indexes(self, attributes: Collection[str]) -> None:
         self._indexes = {name: index for name, index in self._indexes.items() if name in attributes}

@@ -69,7 +69,8 @@ class HistoryMatching(HistoryChanges):
             table = self._table
             if table.gone or table is not self._indexed_for:
                 self._tidy()
-            if flat is None and may_be_wrong(given, self._left_out(single) if is_packed else self._asked()):
+            asked = self._left_out(single.event.form) if is_packed else self._asked()
+            if flat is None and asked and may_be_wrong(given, asked):
                 flat = flatten(given)
             if flat is not None:
                 self._check_wrong(flat)
@@ -102,15 +103,14 @@ class HistoryMatching(HistoryChanges):
         with self.gate.lock:
             return copy if single.event.pack_numbers(copy, self.keyed.dimensions) else None
 
-    def _left_out(self, single: Single) -> frozenset[str]:
-        """The attributes that joins and the history ask about, and that an event does not have as numbers in `single`.
+    def _left_out(self, form: Form | None) -> frozenset[str]:
+        """The attributes that joins and the history ask about, and that the engine does not ask about in a form of events.
 
-        What is there is a small number, or else the engine refuses it.
+        The engine finds out whether the others are small numbers.
         """
-        form, asked = single.event.form, self._asked()
         if form is None or not form.left_out:
             return _NO_NAMES
-        known = self._left_out_of
+        known, asked = self._left_out_of, self._asked()
         if known[0] is not form or known[1] is not asked:
             known = self._left_out_of = form, asked, form.left_out & asked
         return known[2]

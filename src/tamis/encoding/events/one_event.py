@@ -76,13 +76,11 @@ class OneEvent:
     def __init__(self, *, most_forms: int = 4096) -> None:
         self._most_forms = most_forms
         self._reserve(_WORDS)
-        self._form: Form | None = None
-        """Kept alive while the buffer has its address."""
+        self.form: Form | None = None
+        """The form of the last event that `pack_known` or `pack_numbers` took; None if the event has none.
 
-    @property
-    def form(self) -> Form | None:
-        """The form of the last event that `pack_known` or `pack_numbers` took. None if the event has none."""
-        return self._form
+        It is kept alive while the buffer has its address.
+        """
 
     def _reserve(self, words: int) -> None:
         # Python writes to bytes, the kernel reads words.
@@ -152,7 +150,7 @@ class OneEvent:
         if not kinds <= _NUMBERS:
             return False
         pack(self._bytes, 0, size, 0, 0, address, *values)
-        self._form = form
+        self.form = form
         return True
 
     def _pack_numbers(self, event: dict[str, Any], names: str, dimensions: Dimensions) -> bool:
@@ -171,7 +169,7 @@ class OneEvent:
         except KeyError:
             return False
         self._write(event.values(), dimension, ())
-        self._form = None
+        self.form = None
         _note(dimensions, names, len(event), self._most_forms)
         return True
 
