@@ -16,6 +16,12 @@ import numpy as np
 
 from tamis.earlier.block_summary import (
     BLOCK,
+    HIGH,
+    HIGH_AT,
+    LOW,
+    LOW_AT,
+    NOWHERE,
+    OF_DOMAIN,
     SUMMARY,
     Line,
     Summaries,
@@ -54,6 +60,8 @@ class AttributeIndex:
         """Blocks that an event left early."""
         self._line = Line(np.zeros(0, np.int8), _NOTHING, np.zeros(0, np.uint8), 0, 0)
         self._summary = np.zeros(SUMMARY, np.int64)
+        self._numbers: list[int] = [NOWHERE] * SUMMARY
+        """The same as a list."""
         self._present: list[tuple[int, int, int]] = []
         self._chains: KeyChains | None = None
         """Look-ups of single keys, if events leave in order of arrival."""
@@ -62,7 +70,7 @@ class AttributeIndex:
 
     def forget(self) -> None:
         """Forget all blocks, since positions changed."""
-        self._blocks, self._ordered = 0, 0
+        self._blocks, self._ordered, self._numbers = 0, 0, [NOWHERE] * SUMMARY
         self._stale.clear()
 
     def left_early(self, position: int) -> None:
@@ -73,18 +81,30 @@ class AttributeIndex:
         """Take the present line, and chains of its keys if there are any."""
         self._chains = chains
         if self.changes != self.column.changes:
-            self.changes = self.column.changes
             self.forget()
+            self.changes = self.column.changes
         self._line = line
         blocks = line.end // self._size
         if blocks > self._blocks or self._stale:
             self._summarize(blocks)
         summarize(line, self._size, self._blocks, self._by.numbers, self._summary)
-        numbers = self._summary.tolist()
-        self.counts = numbers[::3]
+        self._numbers = numbers = self._summary.tolist()
+        self.counts = numbers[::OF_DOMAIN]
         self._present = [
-            (domain, numbers[3 * domain + 1], numbers[3 * domain + 2]) for domain in _OF_DOMAINS if self.counts[domain]
+            (domain, numbers[OF_DOMAIN * domain + LOW], numbers[OF_DOMAIN * domain + HIGH])
+            for domain in _OF_DOMAINS
+            if self.counts[domain]
         ]
+
+    def is_shown(self, domain: int, wanted: KeyRange, inside: bool, first: int) -> bool:
+        """Whether the event that had the lowest or the highest key is there, and this key is `inside` of a range, or is not.
+
+        The line may have other events since `follow` was called, from position `first` on, and no gaps.
+        """
+        (lo, hi), numbers, at = wanted, self._numbers, OF_DOMAIN * domain
+        return (numbers[at + LOW_AT] >= first and (lo <= numbers[at + LOW] <= hi) is inside) or (
+            numbers[at + HIGH_AT] >= first and (lo <= numbers[at + HIGH] <= hi) is inside
+        )
 
     def summary(self, domain: int) -> tuple[int, int, int]:
         """The number of events of a domain, their lowest and their highest key."""

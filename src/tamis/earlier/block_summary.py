@@ -4,7 +4,8 @@
                          [first                                 end]
     looked at one by one   whole blocks: their summaries              one by one
 
-For each domain, a block has the number of its living events, their lowest and their highest key. For look-ups it also has its
+For each domain, a block has the number of its living events, their lowest and their highest key, and the position of the latest
+event with each of these. For look-ups it also has its
 keys in order. Events that left early are not `alive`; blocks are summarized again if an event of them leaves early.
 """
 
@@ -23,10 +24,12 @@ from tamis.kernels.sorting import first_at_least
 BLOCK = 1024
 """Events of a block. With 100,000 events and seven joins, 256 to 4,096 took the same time within 40 %."""
 
-COUNT, LOW, HIGH = range(3)
-_OF_DOMAIN = 3
-SUMMARY = DOMAINS * _OF_DOMAIN
+COUNT, LOW, HIGH, LOW_AT, HIGH_AT = range(5)
+OF_DOMAIN = 5
+SUMMARY = DOMAINS * OF_DOMAIN
 """The numbers of a summary."""
+NOWHERE = -1
+"""The position of an event that is not there."""
 
 
 class Line(NamedTuple):
@@ -66,15 +69,17 @@ def ends_of(size: int, count: int = 0, low: int = KEY_MAX, high: int = KEY_MIN) 
 
 def summary_at(numbers: I64s, domain: int) -> tuple[int, int, int]:
     """The number of events of a domain in a summary, the lowest and the highest key."""
-    count, low, high = numbers[_OF_DOMAIN * domain : _OF_DOMAIN * (domain + 1)].tolist()
+    at = OF_DOMAIN * domain
+    count, low, high = numbers[at : at + LOW_AT].tolist()
     return count, low, high
 
 
 @inlined
 def _clear(out: I64s, to: int) -> None:
     for domain in range(DOMAINS):
-        at = to + _OF_DOMAIN * domain
+        at = to + OF_DOMAIN * domain
         out[at + COUNT], out[at + LOW], out[at + HIGH] = 0, KEY_MAX, KEY_MIN
+        out[at + LOW_AT], out[at + HIGH_AT] = NOWHERE, NOWHERE
 
 
 @inlined
@@ -83,10 +88,12 @@ def _look(line: Line, start: int, end: int, out: I64s, to: int) -> None:
     all_alive = len(line.alive) == 0
     for i in range(start, end):
         if all_alive or line.alive[i]:
-            at, key = to + _OF_DOMAIN * I64(line.domains[i]), line.keys[i]
+            at, key = to + OF_DOMAIN * I64(line.domains[i]), line.keys[i]
             out[at + COUNT] += 1
-            out[at + LOW] = min(out[at + LOW], key)
-            out[at + HIGH] = max(out[at + HIGH], key)
+            if key <= out[at + LOW]:
+                out[at + LOW], out[at + LOW_AT] = key, i
+            if key >= out[at + HIGH]:
+                out[at + HIGH], out[at + HIGH_AT] = key, i
 
 
 @brief_kernel
@@ -108,11 +115,13 @@ def summarize(line: Line, size: int, blocks: int, summaries: I64s, out: I64s) ->
         return
     for block in range(whole, behind):
         for domain in range(DOMAINS):
-            at, of = _OF_DOMAIN * domain, SUMMARY * block + _OF_DOMAIN * domain
+            at, of = OF_DOMAIN * domain, SUMMARY * block + OF_DOMAIN * domain
             if summaries[of + COUNT]:
                 out[at + COUNT] += summaries[of + COUNT]
-                out[at + LOW] = min(out[at + LOW], summaries[of + LOW])
-                out[at + HIGH] = max(out[at + HIGH], summaries[of + HIGH])
+                if summaries[of + LOW] <= out[at + LOW]:
+                    out[at + LOW], out[at + LOW_AT] = summaries[of + LOW], summaries[of + LOW_AT]
+                if summaries[of + HIGH] >= out[at + HIGH]:
+                    out[at + HIGH], out[at + HIGH_AT] = summaries[of + HIGH], summaries[of + HIGH_AT]
     _look(line, behind * size, line.end, out, 0)
 
 
@@ -142,7 +151,7 @@ def find(
             i += 1
             continue
         i += size
-        at = SUMMARY * block + _OF_DOMAIN * domain
+        at = SUMMARY * block + OF_DOMAIN * domain
         low, high = by.numbers[at + LOW], by.numbers[at + HIGH]
         if by.numbers[at + COUNT] == 0 or high < lo or low > hi:
             continue

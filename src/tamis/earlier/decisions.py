@@ -87,7 +87,8 @@ class Decisions:
     def __init__(self, event: FlatEvent, events: Events) -> None:
         self._event, self._events = event, events
         self._indexes: dict[str, tuple[AttributeIndex, int]] = {}
-        self._wanted: dict[tuple[str, Operator, str], tuple[Wanted, int]] = {}
+        self._wanted: dict[tuple[str, Operator, str], tuple[Wanted, int, int]] = {}
+        """With the changes and the number of events of the column."""
 
     def truth(self, join: Quantified | Exists) -> Truth:
         """The truth of a join."""
@@ -106,21 +107,23 @@ class Decisions:
         """The keys y in a column for which `attribute OPERATOR y` holds. The operator is positive."""
         place = attribute, operator, column.attribute
         known = self._wanted.get(place)
-        if known is None or known[1] != column.changes:
+        if known is None or known[1] != column.changes or known[2] != column.count:
             values = self._event.get(attribute, ())
             wanted = column.ranges_of_one(values[0], operator) if len(values) == 1 else None
             if wanted is None:
                 wanted = column.ranges(satisfying(values, operator))
-            known = self._wanted[place] = wanted, column.changes
+            known = self._wanted[place] = wanted, column.changes, column.count
         return known[0]
 
     def _quantified(self, join: Quantified) -> Truth:
-        column = self._events.log.column(join.earlier)
-        negated = join.operator is Operator.NE
-        wanted = self._ranges(column, join.attribute, Operator.EQ if negated else join.operator)
-        is_any = join.quantifier is Quantifier.ANY
-        if is_any and join.operator is Operator.EQ and self._has_equal(column, wanted):
-            return True
+        log, negated, is_any = self._events.log, join.operator is Operator.NE, join.quantifier is Quantifier.ANY
+        operator = Operator.EQ if negated else join.operator
+        known = log.columns.get(join.earlier)
+        inside = is_any is not negated
+        if known is not None and self._shows(known, self._ranges(known, join.attribute, operator), inside):
+            return is_any
+        column = log.column(join.earlier)
+        wanted = self._ranges(column, join.attribute, operator)
         index = self._index(column)
         plain = index.truth(join.quantifier, wanted, negated=negated)
         if not index.counts[ODD] or plain is is_any:
@@ -129,18 +132,12 @@ class Decisions:
         odd = evaluate_flat(join, self._event, [{join.earlier: column.odd[number]} for number in numbers])
         return disjunction((plain, odd)) if is_any else conjunction((plain, odd))
 
-    def _has_equal(self, column: Column, wanted: Wanted) -> bool:
-        """Whether chains find an event with a single key that is wanted."""
+    def _shows(self, column: Column, wanted: Wanted, inside: bool) -> bool:
+        """Whether an event that was looked at before has a key `inside` of what is wanted, or one that is not."""
         if len(wanted) != 1:
             return False
         [(domain, ranges)] = wanted.items()
-        if len(ranges) != 1 or ranges[0][0] != ranges[0][1]:
-            return False
-        chained = self._events.chained(column)
-        if chained is None:
-            return False
-        chains, first, end = chained
-        return chains.latest(domain, ranges[0][0], end) >= first
+        return len(ranges) == 1 and self._events.shows(column, domain, ranges[0], inside)
 
     def _some_other(self, join: Exists, test: _Test, wanted: Wanted) -> bool:
         """Whether some event has a value that is not wanted."""

@@ -185,6 +185,10 @@ class KeyChains:
         self.table.latest[taken] = latest[self.table.latest[taken]]
         self._done = done
 
+    def is_valid(self) -> bool:
+        """Whether the events that were entered have the same keys and positions."""
+        return self._changes == self.column.changes
+
     @property
     def before(self) -> I64s:
         """The position of the event before each event, with its key."""

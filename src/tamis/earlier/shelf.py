@@ -20,6 +20,7 @@ from tamis.earlier.block_summary import BLOCK, Line
 from tamis.earlier.column import Column
 from tamis.earlier.event_log import EventLog
 from tamis.earlier.key_chains import KeyChains
+from tamis.earlier.key_ranges import KeyRange
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I64s
 
@@ -53,6 +54,13 @@ class Events(ABC):
     def chained(self, column: Column) -> tuple[KeyChains, int, int] | None:
         """Chains of equal keys, with the first position of the history and the one behind its last; None if there are none."""
         return None
+
+    def shows(self, column: Column, domain: int, wanted: KeyRange, inside: bool) -> bool:
+        """Whether what was found for other events shows that an event has a key `inside` of a range, or one that is not.
+
+        This needs no look at the events that came since. The column may lack them.
+        """
+        return False
 
     @abstractmethod
     def log_positions(self, positions: I64s) -> I64s:
@@ -116,6 +124,18 @@ class Window(Events):
             index = self._indexes[column.attribute] = AttributeIndex(column, block=self.block)
         return index
 
+    def shows(self, column: Column, domain: int, wanted: KeyRange, inside: bool) -> bool:
+        if self.has_gaps():
+            return False
+        name, (first, end), (lo, hi) = column.attribute, self._bounds(), wanted
+        index, chains = self._indexes.get(name), self._chains.get(name)
+        is_valid = index is not None and index.column is column and index.changes == column.changes
+        if index is not None and is_valid and index.is_shown(domain, wanted, inside, first):
+            return True
+        if not inside or lo != hi or chains is None or chains.column is not column or not chains.is_valid():
+            return False
+        return chains.latest(domain, lo, end) >= first
+
     def at(self, first: int, end: int) -> Events:
         """The events between two positions. There are no gaps."""
         return _Part(self, first, end)
@@ -149,7 +169,7 @@ class Window(Events):
             index.left_early(position)
 
     def indexed(self) -> set[str]:
-        return {*self._indexes, *self._chains}
+        return set(self._indexes)
 
     def keep_indexes(self, attributes: Collection[str]) -> None:
         self._indexes = {name: index for name, index in self._indexes.items() if name in attributes}
