@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from _pytest.mark import ParameterSet
 
+import tamis
 from tamis.errors import ExperimentError
 from tamis.experiments import running, tasks
 from tamis.experiments.catalog import find_figures
@@ -20,7 +21,7 @@ from tamis.experiments.point import Point
 from tamis.experiments.running import Progress, need, run
 from tamis.experiments.scales import LAPTOP, SMOKE
 from tamis.papers.interface import Matches
-from tamis.workload import preset
+from tamis.workload import generate, preset
 
 TINY = SMOKE._replace(least=100, most=100)
 DENSE = preset("ps-tree-dense", subscriptions=100, match_probability=0.05)
@@ -35,6 +36,20 @@ def test_every_contender_is_measured_and_agrees_with_a_scan(contender: str, tmp_
     assert figures["kinds"]["planted"]["matches"] >= 5
     assert all(kind["microseconds"] > 0 for kind in figures["kinds"].values())
     assert figures["build_seconds"] > 0
+
+
+def test_cells_of_pst_hash_as_in_the_paper_hold_nearly_all_subscriptions() -> None:
+    """Figure 13a, without equalities."""
+    table = generate(preset("ps-tree-dense", subscriptions=300, equality_ratio=0.0)).subscriptions()
+    small = {}
+    for name in ("pst-hash", "pst-hash-cells"):
+        matcher = tamis.Matcher(index="pst-hash", options=dict(CONTENDERS[name].options))
+        matcher.add_table(table)
+        small[name] = matcher.stats()["index_stats"]["small"]
+    assert small["pst-hash"] > 20
+    assert small["pst-hash-cells"] == 0
+    (figure,) = find_figures("ps-tree", "13a")
+    assert set(small) < {point.contender for point in figure.points(TINY)}
 
 
 def _figures() -> list[ParameterSet]:

@@ -52,6 +52,9 @@ CONTENDERS: Mapping[str, Contender] = MappingProxyType(
         "ps-tree": Contender("PS-Tree", "ps-tree", {}, 600, 40.0, 1.0),
         "pst-bloom": Contender("PSTBloom", "pst-bloom", {}, 2_200, 40.0, 1.0),
         "pst-hash": Contender("PSTHash", "pst-hash", {}, 2_200, 30.0, 1.0),
+        "pst-hash-cells": Contender(
+            "PSTHash, up to 4,096 cells", "pst-hash", {"most_cells": 4_096}, 30_000, 350.0, 2.0
+        ),
         "cluster-index": Contender("Cluster Index", "cluster-index", {}, 4_000, 300.0, 10.0),
         "interval-index": Contender("Interval Index", "interval-index", {}, 4_000, 300.0, 5.0),
         "hybrid-index": Contender("Hybrid Index", "hybrid-index", {}, 4_000, 300.0, 8.0),
