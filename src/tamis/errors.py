@@ -365,9 +365,13 @@ class ReentryError(TamisError, RuntimeError):
         )
 
 
+_LONGEST_MISTAKE = 1000
+"""Characters of a word that is compared with others. Comparing takes long for longer ones."""
+
+
 def did_you_mean(word: object, known: list[str]) -> str:
     """`; did you mean 'x'?` if a known word is similar, else an empty string."""
-    if not isinstance(word, str):
+    if not isinstance(word, str) or len(word) > _LONGEST_MISTAKE:
         return ""
     folded = {name.lower(): name for name in known}
     close = get_close_matches(word.lower(), list(folded), n=2, cutoff=0.6)
@@ -378,6 +382,8 @@ def did_you_mean(word: object, known: list[str]) -> str:
 
 def shortened(value: object, *, quoted: bool = True, most: int = 100) -> str:
     """A value as messages show it: quoted, and cut in the middle if it is long. Never raises an error."""
+    if type(value) in (list, tuple) and len(value) > 2 * most:  # type: ignore[arg-type]
+        value = [*value[:most], *value[-most:]]  # type: ignore[index]  # The middle is not shown, and may be very long.
     try:
         shown = repr(value) if quoted else str(value)
     except Exception:

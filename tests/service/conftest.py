@@ -42,6 +42,9 @@ events_per_second = 50
 price = "number"
 at = "timestamp"
 
+[tenants.brief.limits]
+event_bytes = 500
+
 [tenants.narrow.limits]
 streams = 1
 """

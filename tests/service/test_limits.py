@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
+import threading
 
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from tests.service.serving import NDJSON, Server, kind
+from tamis.service.work import SMALL, Lane, Threads
+from tests.service.serving import NDJSON, Server, in_tenant, kind
 
 
 def test_a_long_body(strict: Server) -> None:
@@ -18,6 +21,63 @@ def test_a_long_body(strict: Server) -> None:
 
     answer = strict.client.post("/v1/events", content=(b"x" * 10_000 for _ in range(20)))
     assert (answer.status_code, kind(answer)) == (413, "body-too-long")
+
+
+def test_a_long_event(strict: Server) -> None:
+    own = {"Tamis-Tenant": "brief"}
+    short, long = {"a": "x" * 400}, {"a": "x" * 600}
+    for path in ("/v1/events", "/v1/would-match"):
+        assert strict.client.post(path, json=short, headers=own).status_code == 200
+        answer = strict.client.post(path, json=long, headers=own)
+        assert (answer.status_code, kind(answer)) == (413, "event-too-long")
+        assert answer.json()["detail"] == "an event may have 500 bytes. Hint: the limit is `event_bytes` of [limits]"
+    lines = f"{json.dumps(short)}\n{json.dumps(long)}\n"
+    answer = strict.client.post("/v1/events", content=lines, headers={**NDJSON, **own})
+    assert (answer.status_code, kind(answer), answer.json()["line"]) == (413, "event-too-long", 2)
+    wrapped = json.dumps({"event": {"a": "x" * 3000}})
+    answer = strict.client.post("/v1/events?wrapped=true", content=wrapped, headers={**NDJSON, **own})
+    assert (answer.status_code, kind(answer)) == (413, "event-too-long")
+
+
+def test_a_long_body_of_settings(server: Server) -> None:
+    answer = server.client.post("/v1/subscribers/a/acknowledge", json={"sequence": [1] * 50_000})
+    assert (answer.status_code, kind(answer)) == (413, "body-too-long")
+    assert answer.json()["detail"] == "the body has more than 65,536 bytes, too many for an acknowledgement"
+
+
+def test_a_long_schema(server: Server) -> None:
+    own = {"Tamis-Tenant": "declared"}
+    (server.folder / "tenants" / "declared").mkdir()
+    for declared in ({f"a{n}": "number" for n in range(10_001)}, {"a": {f"a{n}": "number" for n in range(10_000)}}):
+        answer = server.client.put("/v1/schema", json=declared, headers=own)
+        assert (answer.status_code, kind(answer)) == (413, "schema-too-long")
+        assert "10,000 attributes" in answer.json()["detail"]
+    assert server.client.get("/v1/schema", headers=own).json() == {}
+
+
+def test_long_notes_come_on_several_pages(server: Server) -> None:
+    own = in_tenant(server, "heavy")
+    own.subscribe("a", "b", "a = 1")
+    for _ in range(6):
+        own.publish({"a": 1, "long": "x" * 1_000_000})
+    first = own.notes("a", after=0, limit=1000)
+    assert [note["sequence"] for note in first] == [1, 2, 3, 4]
+    assert [note["sequence"] for note in own.notes("a", after=4, limit=1000)] == [5, 6]
+    found = own.client.get("/v1/events", params={"limit": 6}).json()
+    assert ([each["sequence"] for each in found["events"]], found["next"]) == ([1, 2, 3, 4], 4)
+    found = own.client.get("/v1/events", params={"limit": 6, "after": 4}).json()
+    assert ([each["sequence"] for each in found["events"]], found["next"]) == ([5, 6], None)
+
+
+def test_a_large_body_is_read_in_a_thread() -> None:
+    async def steps() -> None:
+        threads = Threads(1)
+        lane, own = Lane(threads), threading.get_ident()
+        assert await lane.aside(SMALL, threading.get_ident) == own
+        assert await lane.aside(SMALL + 1, threading.get_ident) != own
+        threads.close(60)
+
+    asyncio.run(steps())
 
 
 @pytest.mark.parametrize("path", ["/v1/events", "/v1/subscriptions"])

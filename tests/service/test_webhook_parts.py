@@ -96,12 +96,13 @@ def test_names_that_hang_delay_only_their_tenant(monkeypatch: pytest.MonkeyPatch
         assert await other.look_up(TARGET) == found
         assert await busy.look_up(read_url("https://8.8.8.8/")) == found
 
+        limit: asyncio.Timeout | None = None
+
         async def patient() -> list[Address]:
             nonlocal limit
             async with asyncio.timeout(60) as limit:
                 return await busy.look_up(TARGET, limit)
 
-        limit: asyncio.Timeout | None = None
         waiting = asyncio.create_task(patient())
         for _ in range(5):
             await asyncio.sleep(0)

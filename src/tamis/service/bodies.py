@@ -34,8 +34,8 @@ def check_coding(request: Request) -> None:
         raise ProblemError(415, "content-coding", detail, headers={"Accept-Encoding": "identity"})
 
 
-async def whole_body(request: Request, limits: Limits) -> bytes:
-    """The whole body.
+async def whole_body(request: Request, most: int, what: str) -> bytes:
+    """The whole body, which is `what` ("a subscription") in messages.
 
     Raises
     ------
@@ -43,15 +43,14 @@ async def whole_body(request: Request, limits: Limits) -> bytes:
         413: it has too many bytes. 415: it is compressed.
     """
     check_coding(request)
-    most = limits.body_bytes
     declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > most:
-        raise _too_long(most)
+    if declared.isdecimal() and int(declared) > most:
+        raise _too_long(most, what)
     parts, size = [], 0
     async for part in _parts(request):
         size += len(part)
         if size > most:
-            raise _too_long(most)
+            raise _too_long(most, what)
         parts.append(part)
     return b"".join(parts)
 
@@ -112,5 +111,26 @@ def _long_line(number: int, limits: Limits) -> ProblemError:
     return ProblemError(413, "line-too-long", f"line {number} has more than {limits.line_bytes:,} bytes", line=number)
 
 
-def _too_long(most: int) -> ProblemError:
-    return ProblemError(413, "body-too-long", f"the body has more than {most:,} bytes. Hint: send lines (NDJSON)")
+def _too_long(most: int, what: str) -> ProblemError:
+    return ProblemError(413, "body-too-long", f"the body has more than {most:,} bytes, too many for {what}")
+
+
+async def body_of_event(request: Request, limits: Limits) -> bytes:
+    """The whole body, which is an event.
+
+    Raises
+    ------
+    ProblemError
+    """
+    try:
+        return await whole_body(request, min(limits.body_bytes, limits.event_bytes), "an event")
+    except ProblemError as problem:
+        if problem.kind != "body-too-long":
+            raise
+        raise (long_event(limits) if limits.event_bytes <= limits.body_bytes else problem) from None
+
+
+def long_event(limits: Limits) -> ProblemError:
+    """The problem of an event that is too long."""
+    detail = f"an event may have {limits.event_bytes:,} bytes. Hint: the limit is `event_bytes` of [limits]"
+    return ProblemError(413, "event-too-long", detail)

@@ -20,7 +20,7 @@ DEFAULT_PORT = 8750
 
 _LEAST = {"connections": 1, "header_seconds": 1, "body_seconds": 1, "send_seconds": 1}
 """The least of settings that must not be 0: nobody could ask anything."""
-_NEEDED_LIMITS = ("body_bytes", "line_bytes", "depth", "expression_bytes")
+_NEEDED_LIMITS = ("body_bytes", "event_bytes", "line_bytes", "depth", "expression_bytes")
 
 TokensWanted = Literal["auto", "always"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -32,6 +32,8 @@ class Limits:
 
     body_bytes: int = 16 * 1024 * 1024
     """Bytes of a body with one JSON value. A body of lines may be longer: only each line has a limit."""
+    event_bytes: int = 1024 * 1024
+    """Bytes of one event, alone or on a line."""
     line_bytes: int = 1024 * 1024
     """Bytes of one line."""
     depth: int = MAX_NESTING

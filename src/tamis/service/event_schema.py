@@ -20,6 +20,9 @@ from tamis.service.problems import ProblemError
 from tamis.service.tenant_files import SCHEMA
 from tamis.storage.replacing import replacing
 
+MOST_ATTRIBUTES = 10_000
+"""Attributes of a schema that is set over the network."""
+
 
 class EventSchema:
     """Reads and checks the events of a tenant. Without a declaration, it changes and refuses nothing."""
@@ -49,6 +52,9 @@ class EventSchema:
         """
         if self.is_fixed:
             raise ProblemError(409, "fixed-schema", "the schema stands in the configuration of the service")
+        if _attributes(declared) > MOST_ATTRIBUTES:
+            detail = f"a schema may declare {MOST_ATTRIBUTES:,} attributes. Hint: events may have others, too"
+            raise ProblemError(413, "schema-too-long", detail)
         Schema.of(declared)
         with replacing(str(self._path)) as stream:
             stream.write(json.dumps(declared, indent=1).encode())
@@ -93,6 +99,17 @@ class EventSchema:
             raise EventError(
                 f"{value!r} is not a timestamp. Hint: 2026-11-14T10:00:00Z", row=row, attribute=name
             ) from None
+
+
+def _attributes(declared: Mapping[str, Any]) -> int:
+    """How many attributes are declared, counted until they are too many."""
+    count, left = 0, [declared]
+    while left and count <= MOST_ATTRIBUTES:
+        for value in left.pop().values():
+            count += 1
+            if isinstance(value, dict):
+                left.append(value)
+    return count
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -13,21 +13,47 @@ from tamis.language.expression import Expression
 from tamis.language.literals import read_timestamp
 from tamis.language.reading import to_expression
 from tamis.service.answers import json_bytes
-from tamis.service.bodies import whole_body
+from tamis.service.bodies import body_of_event, long_event, whole_body
 from tamis.service.config import Limits
 from tamis.service.json_reader import read_object
 from tamis.service.problems import ProblemError
 from tamis.service.tenants import Tenant
 
+SHORT_BODY = 64 * 1024
+"""Bytes of a body with a few settings."""
+_ESCAPES = 8
+"""Bytes that a byte of an expression takes in JSON, at most, with some room for its form as a list."""
 
-async def object_of(request: Request, limits: Limits, what: str) -> dict[str, Any]:
-    """The object in the body of a request, which is `what` ("a subscription") in messages.
+
+async def object_of(
+    request: Request, tenant: Tenant, what: str, most: int = SHORT_BODY, *, may_be_empty: bool = False
+) -> dict[str, Any]:
+    """The object in the body of a request, which is `what` ("a subscription") in messages and has `most` bytes at most.
 
     Raises
     ------
     ProblemError
     """
-    return read_object(await whole_body(request, limits), what, limits.depth)
+    raw = await whole_body(request, min(most, tenant.limits.body_bytes), what)
+    if may_be_empty and not raw.strip():
+        return {}
+    return await tenant.aside(len(raw), lambda: read_object(raw, what, tenant.limits.depth))
+
+
+def most_of_expression(limits: Limits) -> int:
+    """Bytes of a body with one expression."""
+    return _ESCAPES * limits.expression_bytes + SHORT_BODY
+
+
+async def published_event(request: Request, tenant: Tenant, *, tagged: bool) -> dict[str, Any]:
+    """The event in the body of a request.
+
+    Raises
+    ------
+    ProblemError, EventError
+    """
+    raw = await body_of_event(request, tenant.limits)
+    return await tenant.aside(len(raw), lambda: event_of(raw, tenant, tagged=tagged))
 
 
 def checked_fields(
@@ -122,6 +148,8 @@ def event_of(raw: bytes, tenant: Tenant, *, tagged: bool, row: int | None = None
     ------
     ProblemError, EventError
     """
+    if len(raw) > tenant.limits.event_bytes:
+        raise long_event(tenant.limits)
     given = read_object(raw, "an event", tenant.limits.depth)
     return checked_event(given, tenant, tagged=tagged and may_have_tags(raw), row=row)
 

@@ -20,7 +20,7 @@ from tamis.broker.answer_json import JsonObject, receipt_json
 from tamis.broker.arguments import plain_key
 from tamis.errors import EventError, OptionError, QueueFullError, TamisError, shortened
 from tamis.service.access import Visit, too_fast
-from tamis.service.bodies import Lines, blocks_of_lines
+from tamis.service.bodies import Lines, blocks_of_lines, long_event
 from tamis.service.given import checked_event, checked_fields, event_of, may_have_tags, moment_of
 from tamis.service.json_reader import read_object
 from tamis.service.problems import ProblemError, problem_of
@@ -29,6 +29,8 @@ from tamis.service.rate import Pace, TooLongError
 MOST_RECEIPTS = 100_000
 """Lines of a request that asks for receipts. They are in memory until the end."""
 _ERRORS_SHOWN = 100
+_WRAPPING = 2048
+"""Bytes that a wrapped event may have more: its key and its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,8 @@ class LinePublisher:
         return _Line(number, event, key, options.valid_until)
 
     def _unwrapped(self, number: int, raw: bytes) -> _Line:
+        if len(raw) > self._tenant.limits.event_bytes + _WRAPPING:
+            raise long_event(self._tenant.limits)
         given = read_object(raw, "a wrapped event", self._tenant.limits.depth + 1)
         checked_fields(given, "a wrapped event", ("event", "key", "valid_until"), ("event",))
         is_tagged = self._options.tagged and may_have_tags(raw)

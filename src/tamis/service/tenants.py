@@ -13,11 +13,14 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from starlette.responses import Response
 
 from tamis.broker import Broker
 from tamis.broker import open as open_broker
 from tamis.errors import IdTypeError, UnknownIdError
+from tamis.service.answers import json_bytes
 from tamis.service.config import ServiceConfig, TenantConfig
 from tamis.service.event_schema import EventSchema
 from tamis.service.figures import Figures
@@ -75,6 +78,14 @@ class Tenant:
     async def work(self, call: Callable[[Broker], T]) -> T:
         """The result of a call of the broker, made in a thread."""
         return await self._lane(lambda: call(self.broker))
+
+    async def aside(self, size: int, call: Callable[[], T]) -> T:
+        """The result of a call without the broker: at once for a small body, else made in a thread."""
+        return await self._lane.aside(size, call)
+
+    async def answer(self, call: Callable[[Broker], Any]) -> Response:
+        """The result of a call of the broker as JSON. Both are made in a thread."""
+        return Response(await self.work(lambda broker: json_bytes(call(broker))), media_type="application/json")
 
     def check_subscriptions(self, broker: Broker, names: Sequence[tuple[str, str]]) -> None:
         """Refuse more subscriptions than the tenant may have. Those that are there may change. It runs in a thread.

@@ -13,6 +13,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+SMALL = 32 * 1024
+"""Bytes of a body that is read in the event loop, which takes about a millisecond. All requests would wait for a longer one."""
 THREADS = 32
 AT_ONCE = 8
 """Calls of one tenant that run at the same time. More would only wait for the lock of the broker."""
@@ -43,3 +45,7 @@ class Lane:
         """The result of a call that runs in a thread. A request that is given up does not stop the call."""
         async with self._places:
             return await asyncio.get_running_loop().run_in_executor(self._threads.pool, call)
+
+    async def aside(self, size: int, call: Callable[[], T]) -> T:
+        """The result of a call that reads a body of some bytes: at once for a small body, else in a thread."""
+        return call() if size <= SMALL else await self(call)

@@ -31,6 +31,7 @@ from tamis.service.documented import (
     may_have,
 )
 from tamis.service.given import checked_fields, object_of
+from tamis.service.note_pages import Page
 from tamis.service.process_metrics import process_record, process_text
 
 router = APIRouter(tags=["administration"])
@@ -111,9 +112,15 @@ async def prometheus(visit: AdminVisit) -> Response:
 @router.get("/v1/changes", **documented(form(changes=list_of(CHANGE), next=NUMBER_OR_NULL)))
 async def changes(visit: AdminVisit, after: After = 0, limit: PageSize = 100) -> Response:
     """The subscriptions that have changed after a number, each with its last change."""
-    found = await visit.tenant.work(lambda broker: list(islice(broker.changes(after, limit=limit), limit)))
-    records = list(map(change_json, found))
-    return json_answer({"changes": records, "next": found[-1].number if len(found) == limit else None})
+
+    def call(broker: Broker) -> bytes:
+        page = Page(limit)
+        for each in islice(broker.changes(after, limit=limit), limit):
+            if not page.add(each.number, change_json(each)):
+                break
+        return page.text(f'"next":{"null" if page.is_last else page.last}', "changes")
+
+    return Response(await visit.tenant.work(call), media_type="application/json")
 
 
 _RETENTION = may_have(
@@ -129,7 +136,7 @@ _RETENTION = may_have(
 async def retention(request: Request, visit: AdminVisit) -> Response:
     """Say how long notes are kept: `max_age` in seconds. What is not given stays; null keeps all."""
     known = ("max_age", "max_notes", "when_full")
-    words = dict(checked_fields(await object_of(request, visit.tenant.limits, "a retention"), "a retention", known))
+    words = dict(checked_fields(await object_of(request, visit.tenant, "a retention"), "a retention", known))
     if words.get("max_age") is not None:
         words["max_age"] = _age(words["max_age"])
 
@@ -164,7 +171,11 @@ async def compact(visit: AdminVisit) -> Response:
 @router.get("/v1/schema", **documented(ANY_OBJECT))
 async def schema(visit: AnyVisit) -> Response:
     """The event schema: attributes and their kinds; an empty object if there is none."""
-    return json_answer(visit.tenant.schema.declared())
+    return await visit.tenant.answer(lambda broker: visit.tenant.schema.declared())
+
+
+_MOST_SCHEMA = 2 * 1024 * 1024
+"""Bytes of a schema."""
 
 
 @router.put(
@@ -178,6 +189,10 @@ async def schema(visit: AnyVisit) -> Response:
 )
 async def change_schema(request: Request, visit: AdminVisit) -> Response:
     """Declare attributes. Strings of declared timestamps are read as timestamps; events and subscriptions are checked."""
-    declared = await object_of(request, visit.tenant.limits, "a schema")
-    await visit.tenant.work(lambda broker: visit.tenant.schema.change(declared))
-    return json_answer(visit.tenant.schema.declared())
+    declared = await object_of(request, visit.tenant, "a schema", _MOST_SCHEMA)
+
+    def call(broker: Broker) -> dict[str, str]:
+        visit.tenant.schema.change(declared)
+        return visit.tenant.schema.declared()
+
+    return await visit.tenant.answer(call)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from itertools import islice
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamis.broker import Broker
 from tamis.broker.answer_json import event_json, moment_text, receipt_json
 from tamis.errors import OptionError
 from tamis.service.access import AnyVisit, PublishVisit, SubscribeVisit, too_fast
 from tamis.service.answers import json_answer
-from tamis.service.bodies import has_lines, whole_body
+from tamis.service.bodies import has_lines
 from tamis.service.documented import (
     ANY_OBJECT,
     MOMENT,
@@ -29,8 +30,9 @@ from tamis.service.documented import (
     form,
     list_of,
 )
-from tamis.service.given import event_of, moment_of, plain_options, read_expression
+from tamis.service.given import moment_of, plain_options, published_event, read_expression
 from tamis.service.line_publishing import LineOptions, LinePublisher
+from tamis.service.note_pages import Page
 from tamis.service.tenants import Tenant
 
 router = APIRouter(prefix="/v1", tags=["events"])
@@ -97,7 +99,7 @@ async def publish(
         name = "key_from" if key_from is not None else "receipts" if receipts else "wrapped"
         raise OptionError(f"`{name}` is for events on lines. Hint: send Content-Type: application/x-ndjson")
     _check_rate(tenant)
-    event = event_of(await whole_body(request, tenant.limits), tenant, tagged=tagged)
+    event = await published_event(request, tenant, tagged=tagged)
     _check_rate(tenant)  # Others may have come meanwhile.
     tenant.events.take(1)
     began = time.perf_counter()
@@ -105,7 +107,7 @@ async def publish(
     tenant.published(1, len(receipt.matches), time.perf_counter() - began)
     if not with_matches:
         return json_answer(receipt_json(receipt, with_matches=False))
-    return json_answer(await tenant.work(lambda broker: receipt_json(receipt, with_matches=True)))
+    return await tenant.answer(lambda broker: receipt_json(receipt, with_matches=True))
 
 
 def _check_rate(tenant: Tenant) -> None:
@@ -130,9 +132,15 @@ async def replay(
 ) -> Response:
     """The stored events that an expression is true of. Nobody is told."""
     wanted = read_expression(expression, visit.tenant)
-    found = await visit.tenant.work(lambda broker: list(islice(broker.replay(wanted, after), limit)))
-    records = [{"sequence": sequence, "event": event_json(event)} for sequence, event in found]
-    return json_answer({"events": records, "next": found[-1][0] if len(found) == limit else None})
+
+    def call(broker: Broker) -> bytes:
+        page = Page(limit)
+        for sequence, event in islice(broker.replay(wanted, after), limit):
+            if not page.add(sequence, {"sequence": sequence, "event": event_json(event)}):
+                break
+        return page.text(f'"next":{"null" if page.is_last else page.last}', "events")
+
+    return Response(await visit.tenant.work(call), media_type="application/json")
 
 
 @router.get(
@@ -141,26 +149,28 @@ async def replay(
 )
 async def stored_event(visit: SubscribeVisit, sequence: Annotated[int, Path(ge=1, examples=[1])]) -> Response:
     """A stored event."""
-    found = await visit.tenant.work(lambda broker: broker.event(sequence))
-    return json_answer(
-        {
+
+    def call(broker: Broker) -> dict[str, Any]:
+        found = broker.event(sequence)
+        return {
             "sequence": found.sequence,
             "event": event_json(found.event),
             "published": moment_text(found.published),
             "valid_until": moment_text(found.valid_until),
             "matches": found.matches,
         }
-    )
+
+    return await visit.tenant.answer(call)
 
 
 @router.post("/would-match", **documented(form(would_match=TRUTH), body=ANY_OBJECT, example=_EVENT))
 async def would_match(request: Request, visit: PublishVisit, tagged: Tagged = False) -> Response:
     """Whether anyone wants an event. Publishers may ask this before they make an expensive event."""
-    event = event_of(await whole_body(request, visit.tenant.limits), visit.tenant, tagged=tagged)
+    event = await published_event(request, visit.tenant, tagged=tagged)
     return json_answer({"would_match": await visit.tenant.work(lambda broker: broker.would_match(event))})
 
 
 @router.get("/attributes", **documented(form(attributes=list_of(TEXT))))
 async def attributes(visit: AnyVisit) -> Response:
     """The attributes that subscriptions ask about."""
-    return json_answer({"attributes": await visit.tenant.work(lambda broker: sorted(broker.attributes()))})
+    return await visit.tenant.answer(lambda broker: {"attributes": sorted(broker.attributes())})

@@ -13,9 +13,9 @@ from tamis.broker import Broker
 from tamis.errors import OptionError, shortened
 from tamis.language.explain import explain
 from tamis.service.access import AdminVisit, AnyVisit, SubscribeVisit
-from tamis.service.answers import json_answer, json_bytes
+from tamis.service.answers import json_bytes
 from tamis.service.documented import ANY_OBJECT, NUMBER, TEXT, TRUTH, Tagged, documented, form, list_of, may_have
-from tamis.service.given import checked_event, checked_fields, object_of, read_expression
+from tamis.service.given import checked_event, checked_fields, most_of_expression, object_of, read_expression
 from tamis.service.problems import ProblemError
 
 router = APIRouter(prefix="/v1", tags=["expressions"])
@@ -34,9 +34,8 @@ _PAIRS = list_of(list_of(list_of(TEXT)))
 )
 async def check(request: Request, visit: AnyVisit) -> Response:
     """Check an expression. A wrong one is a problem with the position of the caret."""
-    given = checked_fields(
-        await object_of(request, visit.tenant.limits, "a check"), "a check", ("expression",), ("expression",)
-    )
+    body = await object_of(request, visit.tenant, "a check", most_of_expression(visit.tenant.limits))
+    given = checked_fields(body, "a check", ("expression",), ("expression",))
 
     def call(broker: Broker) -> dict[str, Any]:
         expression = read_expression(given["expression"], visit.tenant)
@@ -46,7 +45,7 @@ async def check(request: Request, visit: AnyVisit) -> Response:
             "needs_history": expression.needs_history(),
         }
 
-    return json_answer(await visit.tenant.work(call))
+    return await visit.tenant.answer(call)
 
 
 _SUBJECTS = ("expression", "subscriber", "name", "event", "event_sequence")
@@ -69,7 +68,8 @@ _SUBJECTS = ("expression", "subscriber", "name", "event", "event_sequence")
 async def explain_event(request: Request, visit: SubscribeVisit, tagged: Tagged = False) -> Response:
     """Explain why an expression, or a subscription, is true of an event, or of a stored event, or not."""
     tenant = visit.tenant
-    given = checked_fields(await object_of(request, tenant.limits, "an explanation"), "an explanation", _SUBJECTS)
+    most = most_of_expression(tenant.limits) + tenant.limits.event_bytes
+    given = checked_fields(await object_of(request, tenant, "an explanation", most), "an explanation", _SUBJECTS)
     _check_subjects(given)
 
     def call(broker: Broker) -> bytes:
@@ -128,7 +128,7 @@ _COVERING_FIELDS = ("most", "one_value", "limit")
 )
 async def covering(request: Request, visit: AdminVisit) -> Response:
     """Find subscriptions that are identical, covered by others, or never true. It takes minutes for a million subscriptions."""
-    given = checked_fields(await object_of(request, visit.tenant.limits, "a search"), "a search", _COVERING_FIELDS)
+    given = checked_fields(await object_of(request, visit.tenant, "a search"), "a search", _COVERING_FIELDS)
     most, one_value, limit = given.get("most", 3), given.get("one_value", False), given.get("limit", 1000)
     if type(most) is not int or not 1 <= most <= 100 or type(one_value) is not bool:
         raise OptionError("`most` must be a number from 1 to 100, and `one_value` true or false")

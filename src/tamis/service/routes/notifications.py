@@ -13,7 +13,7 @@ from starlette.responses import Response
 from tamis.broker import Broker
 from tamis.broker.answer_json import note_json
 from tamis.service.access import SubscribeVisit, Visit
-from tamis.service.answers import json_answer, json_bytes
+from tamis.service.answers import json_answer
 from tamis.service.documented import (
     NOTE,
     NUMBER,
@@ -25,6 +25,7 @@ from tamis.service.documented import (
     list_of,
 )
 from tamis.service.given import checked_fields, object_of
+from tamis.service.note_pages import Page
 from tamis.service.problems import ProblemError
 
 router = APIRouter(prefix="/v1/subscribers/{subscriber:name}", tags=["notifications"])
@@ -46,7 +47,7 @@ async def notifications(
     limit: PageSize = 100,
     wait: Annotated[float, Query(ge=0, le=3600, description="Seconds to wait until a note comes.")] = 0,
 ) -> Response:
-    """The next notes of a subscriber."""
+    """The next notes of a subscriber: as many as `limit` says, or fewer if they are long. Ask again after the last one."""
     if wait:
         return await _waited(visit, subscriber, after, limit, wait)
     return _answer(await _notes(visit, subscriber, after, limit))
@@ -70,11 +71,11 @@ async def _notes(visit: Visit, subscriber: str, after: int | None, limit: int) -
     """The notes as JSON, which is made in the thread; None if there are none."""
 
     def read(broker: Broker) -> tuple[int, bytes | None]:
-        notes = list(islice(broker.notifications(subscriber, after), limit))
-        if not notes:
-            return 0, None
-        records = list(map(note_json, notes))
-        return len(notes), json_bytes({"notifications": records, "last_sequence": notes[-1].sequence})
+        page = Page(limit)
+        for note in islice(broker.notifications(subscriber, after), limit):
+            if not page.add(note.sequence, note_json(note)):
+                break
+        return page.count, page.text(f'"last_sequence":{page.last}', "notifications") if page.count else None
 
     count, body = await visit.tenant.work(read)
     visit.tenant.metrics.notes_read += count
@@ -90,7 +91,7 @@ def _answer(body: bytes | None) -> Response:
 @router.post("/acknowledge", **documented(body=form(sequence=NUMBER), example={"sequence": 1}, status=204))
 async def acknowledge(request: Request, visit: SubscribeVisit, subscriber: SubscriberName) -> Response:
     """Move the cursor: reading starts after this note from now on. An earlier number changes nothing."""
-    given: dict[str, Any] = await object_of(request, visit.tenant.limits, "an acknowledgement")
+    given: dict[str, Any] = await object_of(request, visit.tenant, "an acknowledgement")
     sequence = checked_fields(given, "an acknowledgement", ("sequence",), ("sequence",))["sequence"]
     if type(sequence) is not int:
         raise ProblemError(422, "option-error", "`sequence` must be the number of a note")

@@ -30,8 +30,9 @@ from tamis.service.documented import (
     list_of,
     may_have,
 )
-from tamis.service.given import object_of, wanted
+from tamis.service.given import most_of_expression, object_of, wanted
 from tamis.service.line_subscribing import LineSubscriber
+from tamis.service.note_pages import Page
 from tamis.service.problems import ProblemError
 
 router = APIRouter(prefix="/v1", tags=["subscriptions"])
@@ -58,7 +59,7 @@ async def subscribe(
     request: Request, visit: SubscribeVisit, subscriber: SubscriberName, name: SubscriptionName
 ) -> Response:
     """Add a subscription, or change the one with this name: what is not given stays, and null takes a bound away."""
-    given = await object_of(request, visit.tenant.limits, "a subscription")
+    given = await object_of(request, visit.tenant, "a subscription", most_of_expression(visit.tenant.limits))
 
     def call(broker: Broker) -> Any:
         words = wanted(given, visit.tenant)
@@ -134,11 +135,15 @@ async def subscriptions(
     limit: PageSize = 100,
 ) -> Response:
     """A page of the subscriptions, in the order in which they first came. `next` is the `after` of the next page."""
-    found = await visit.tenant.work(
-        lambda broker: broker.find_subscriptions(search, subscriber=subscriber, after=after, limit=limit)
-    )
-    following = found[-1].number if len(found) == limit else None
-    return json_answer({"subscriptions": [_record(visit, each) for each in found], "next": following})
+
+    def call(broker: Broker) -> bytes:
+        page = Page(limit)
+        for each in broker.find_subscriptions(search, subscriber=subscriber, after=after, limit=limit):
+            if not page.add(each.number, _record(visit, each)):
+                break
+        return page.text(f'"next":{"null" if page.is_last else page.last}', "subscriptions")
+
+    return Response(await visit.tenant.work(call), media_type="application/json")
 
 
 @router.get("/subscriptions/{number}", **documented(form(number=NUMBER, subscriber=TEXT, name=TEXT)))
@@ -162,9 +167,13 @@ async def deepest(
 )
 async def subscribers(visit: SubscribeVisit, search: Search = "", after: After = 0, limit: PageSize = 100) -> Response:
     """A page of the subscribers with the states of their queues."""
-    found = await visit.tenant.work(lambda broker: broker.find_subscribers(search, after=after, limit=limit))
-    following = found[-1].number if len(found) == limit else None
-    return json_answer({"subscribers": list(map(subscriber_json, found)), "next": following})
+
+    def call(broker: Broker) -> dict[str, Any]:
+        found = broker.find_subscribers(search, after=after, limit=limit)
+        following = found[-1].number if len(found) == limit else None
+        return {"subscribers": list(map(subscriber_json, found)), "next": following}
+
+    return await visit.tenant.answer(call)
 
 
 @router.get("/subscribers/{subscriber:name}", tags=["subscribers"], **documented(SUBSCRIBER))

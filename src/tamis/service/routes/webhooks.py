@@ -10,11 +10,11 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamis.broker import Broker
 from tamis.broker.answer_json import moment_text
 from tamis.errors import OptionError, shortened
 from tamis.service.access import SubscribeVisit
 from tamis.service.answers import json_answer
-from tamis.service.bodies import whole_body
 from tamis.service.documented import (
     MOMENT,
     NOTE,
@@ -31,7 +31,7 @@ from tamis.service.documented import (
     may_have,
 )
 from tamis.service.given import checked_fields, object_of
-from tamis.service.json_reader import read_object
+from tamis.service.note_pages import Page
 from tamis.service.webhooks.record import DeadLetter
 
 router = APIRouter(prefix="/v1", tags=["webhooks"])
@@ -71,7 +71,7 @@ async def put_webhook(request: Request, visit: SubscribeVisit, subscriber: Subsc
 
     The answer has the secret that signs the messages. No other answer has it.
     """
-    body = await object_of(request, visit.tenant.limits, "a webhook")
+    body = await object_of(request, visit.tenant, "a webhook")
     checked_fields(body, "a webhook", ("url", "secret", "batch"))
     found = await visit.tenant.webhooks.put(subscriber, body.get("url"), body.get("secret"), body.get("batch"))
     return json_answer(_shown(found))
@@ -104,8 +104,7 @@ async def rotate_secret(request: Request, visit: SubscribeVisit, subscriber: Sub
 
     For `overlap` seconds (one day, if nothing is given), messages have two signatures: of the new and of the old secret.
     """
-    raw = await whole_body(request, visit.tenant.limits)
-    body = read_object(raw, "a rotation", visit.tenant.limits.depth) if raw.strip() else {}
+    body = await object_of(request, visit.tenant, "a rotation", may_be_empty=True)
     checked_fields(body, "a rotation", ("secret", "overlap"))
     found = await visit.tenant.webhooks.rotate(subscriber, body.get("secret"), body.get("overlap"))
     return json_answer(_shown(found))
@@ -140,12 +139,15 @@ async def list_dead_letters(
 ) -> Response:
     """Notes that could not be delivered, in the order of their numbers."""
     found = await visit.tenant.webhooks.dead_letters(subscriber, after, limit)
-    return json_answer(
-        {
-            "dead_letters": [_letter(each) for each in found],
-            "next": found[-1].sequence if len(found) == limit else None,
-        }
-    )
+
+    def call(broker: Broker) -> bytes:
+        page = Page(limit)
+        for each in found:
+            if not page.add(each.sequence, _letter(each)):
+                break
+        return page.text(f'"next":{"null" if page.is_last else page.last}', "dead_letters")
+
+    return Response(await visit.tenant.work(call), media_type="application/json")
 
 
 @router.post(f"{_LETTERS}/replay", **documented(form(replayed=NUMBER), **_CHOICE))
@@ -162,9 +164,12 @@ async def forget_dead_letters(request: Request, visit: SubscribeVisit, subscribe
     return json_answer({"forgotten": await visit.tenant.webhooks.forget(subscriber, sequences)})
 
 
+_MOST_CHOICE = 1024 * 1024
+"""Bytes of a choice of dead letters: more than all letters of a webhook have."""
+
+
 async def _sequences(request: Request, visit: SubscribeVisit) -> list[int] | None:
-    raw = await whole_body(request, visit.tenant.limits)
-    body = read_object(raw, "a choice of dead letters", visit.tenant.limits.depth) if raw.strip() else {}
+    body = await object_of(request, visit.tenant, "a choice of dead letters", _MOST_CHOICE, may_be_empty=True)
     found = checked_fields(body, "a choice of dead letters", ("sequences",)).get("sequences")
     if found is not None and (
         not isinstance(found, list) or not all(type(each) is int and 0 < each < 2**63 for each in found)
