@@ -76,7 +76,10 @@ def assert_unchanged(broker: Broker) -> None:
         (lambda broker: broker.listen(5), "listener"),
     ],
 )
-def test_a_wrong_argument_is_an_error_that_names_it(broker: Broker, call: Callable[[Broker], Any], name: str) -> None:
+def test_a_wrong_argument_is_an_error_that_names_it(
+    broker: Broker, call: Callable[[Broker], Any], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # A call that is not refused must not leave files elsewhere.
     with pytest.raises(OptionError, match=f"^`{name}` "):
         call(broker)
     assert_unchanged(broker)

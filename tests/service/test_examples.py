@@ -29,7 +29,7 @@ def test_the_unit_of_systemd(tmp_path: Path) -> None:
     for name in ("ExecStartPre", "ExecStart"):
         command, *words = shlex.split(unit["Service"][name].replace("%S", str(tmp_path)))
         assert command == "tamis"
-        result = run(*words, *([] if "--check" in words else ["--check"]))
+        result = run(*words, "--port", "0", *([] if "--check" in words else ["--check"]))
         assert result.exit_code == 0, result.stderr
         assert json.loads(result.stdout)["folder"] == str(tmp_path / "tamis")
     assert int(unit["Service"]["TimeoutStopSec"]) > json.loads(result.stdout)["end_seconds"]
@@ -71,11 +71,11 @@ def test_the_container_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             monkeypatch.setenv(name, value)
     folder = tmp_path / words[-1].strip("/")
     # Without a proxy, the container would send tokens in the clear, and refuses to start.
-    assert "it needs TLS" in run("serve", folder, "--check").stderr
+    assert "it needs TLS" in run("serve", folder, "--check", "--port", "0").stderr
     monkeypatch.setenv("TAMIS_PROXY", re.findall("TAMIS_PROXY=([0-9.]+)", text)[0])
-    shown = json.loads(run("serve", folder, "--check").stdout)
+    shown = json.loads(run("serve", folder, "--check", "--port", "0").stdout)
     assert (shown["host"], shown["needs_tokens"]) == ("0.0.0.0", True)
-    assert f"EXPOSE {shown['port']}" in lines
+    assert f"EXPOSE {DEFAULT_PORT}" in lines
 
 
 def working_builder() -> str | None:
@@ -103,9 +103,11 @@ def test_the_container_is_built_and_run(tmp_path: Path) -> None:
 def test_nginx_names_the_port_of_the_service(tmp_path: Path) -> None:
     text = (EXAMPLES / "nginx.conf").read_text(encoding="utf-8")
     shown = json.loads(
-        run("serve", tmp_path, "--check", "--proxy", "127.0.0.1", "--host-name", "alerts.example.com").stdout
+        run(
+            "serve", tmp_path, "--check", "--port", "0", "--proxy", "127.0.0.1", "--host-name", "alerts.example.com"
+        ).stdout
     )
-    assert f"proxy_pass http://{shown['host']}:{shown['port']};" in text
+    assert f"proxy_pass http://{shown['host']}:{DEFAULT_PORT};" in text
     assert "server_name alerts.example.com;" in text
     if shutil.which("nginx"):
         (tmp_path / "nginx.conf").write_text(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tamis.service.json_reader import object_of_pairs, read_json
@@ -20,7 +22,7 @@ class Key(str):
 
 
 def test_a_repeated_key_is_found_in_linear_time() -> None:
-    pairs = [(Key(number), 0) for number in [*range(1000), 999]]
+    pairs: list[tuple[str, Any]] = [(Key(number), 0) for number in [*range(1000), 999]]
     Key.compared = 0
     with pytest.raises(ProblemError, match="the key '999' is given twice"):
         object_of_pairs(pairs)

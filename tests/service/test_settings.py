@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+import re
+import socket
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tamis
 from tamis import History
 from tamis.errors import FileError, OptionError
 from tamis.service.config import ServiceConfig
 from tamis.service.settings import read_settings
 from tamis.service.tokens import TokenFile
 from tests.cli.running import run
+from tests.service.serving import refusal
 
 
 def settings(folder: Path, text: str = "", environment: dict[str, str] | None = None, **flags: object) -> ServiceConfig:
@@ -107,11 +111,59 @@ def test_when_tokens_are_needed(folder: Path) -> None:
     assert settings(folder, host="0.0.0.0", proxy=("10.0.0.1",)).needs_tokens
 
 
+@pytest.mark.parametrize(
+    ("variable", "message"),
+    [
+        (
+            "TAMIS_LIMIT_DEPTH",
+            "the environment has TAMIS_LIMIT_DEPTH, which is no setting; did you mean 'TAMIS_LIMITS_DEPTH'",
+        ),
+        ("TAMIS_LIMITS_DEPHT", "there is no limit 'depht'; did you mean 'depth'"),
+        ("TAMIS_WEBHOOK_TRIES", "did you mean 'TAMIS_WEBHOOKS_TRIES'"),
+        ("TAMIS_BROKERS_SYNCHRONOUS", "did you mean 'TAMIS_BROKER_SYNCHRONOUS'"),
+        ("TAMIS_TENANTS_SHOP", "TAMIS_TENANTS_SHOP, which is no setting"),
+    ],
+)
+def test_a_wrong_variable(folder: Path, variable: str, message: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(message)):
+        settings(folder, "", {variable: "1"})
+    assert settings(folder, "", {"TAMIS_URL": "x", "TAMIS_KAFKA": "x"}) == settings(folder)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+def test_check_finds_what_cannot_start(tmp_path: Path, folder: Path) -> None:
+    def reason(*words: object) -> str:
+        result = run("serve", *words, "--check")
+        assert (result.exit_code, result.stdout) == (1, "")
+        return result.stderr
+
+    file = tmp_path / "file"
+    file.touch()
+    assert f"{file}: is a file, not a folder" in reason(file)
+    assert f"{file}: is a file, not a folder" in reason(file / "inside")
+    assert "is a file, not a folder" in refusal(file)
+    folder.mkdir()
+    (folder / "tokens.json").mkdir()
+    assert "tokens.json: cannot be read" in reason(folder, "--tokens", "always")
+    (folder / "tokens.json").rmdir()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"cannot listen on 127.0.0.1, port {port}: " in reason(folder, "--port", port)
+        # A service that is to be upgraded has its own port.
+        with tamis.open(folder / "tenants" / "default"):
+            assert run("serve", folder, "--check", "--port", port).exit_code == 0
+
+
 def test_check_prints_the_settings(folder: Path) -> None:
-    result = run("serve", folder, "--check", "--port", "77")
+    port = free_port()
+    result = run("serve", folder, "--check", "--port", port)
     assert result.exit_code == 0
     shown = json.loads(result.stdout)
-    assert (shown["port"], shown["needs_tokens"], shown["limits"]["depth"]) == (77, False, 100)
+    assert (shown["port"], shown["needs_tokens"], shown["limits"]["depth"]) == (port, False, 100)
     assert not folder.exists()
     result = run("serve", folder, "--check", "--host", "0.0.0.0")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -136,7 +188,7 @@ def test_a_history(folder: Path) -> None:
     )
     assert found.tenant("x").broker == {"history": History(rows=5, key="genre")}
     assert found.tenant("shop").broker == {"history": History(age=timedelta(days=7), order="at")}
-    assert json.loads(run("serve", folder, "--check").stdout)["broker"]["history"]["rows"] == 5
+    assert json.loads(run("serve", folder, "--check", "--port", "0").stdout)["broker"]["history"]["rows"] == 5
 
 
 def test_tokens_of_the_command_line(folder: Path) -> None:
@@ -169,6 +221,9 @@ def test_tokens_of_the_command_line(folder: Path) -> None:
         (["--role", "admin", "--tenant", "../x"], "is not a name of a tenant"),
         (["--role", "admin", "--expires", "soon"], "'soon' is not a moment"),
         (["--role", "admin", "--expires", "9999999999d"], "too far away"),
+        (["--role", "admin", "--expires", "9" * 5000 + "m"], "too far away"),
+        (["--role", "admin", "--expires", "soon"], "Hint: 90m, 12h, 90d, or a moment such as 2027-01-01"),
+        (["--role", "admin", "--expires", "5w"], "Hint: 90m, 12h, 90d, or a moment"),
         (["--role", "admin", "--expires", "2020-01-01"], "is over already"),
         (["--role", "admin", "--expires", "0d"], "is over already"),
         (["--role", "admin", "--all-tenants", "--tenant", "shop"], "for one tenant or for all"),
@@ -179,6 +234,15 @@ def test_wrong_tokens(folder: Path, words: list[str], message: str) -> None:
     assert result.exit_code in (1, 2)
     assert message in result.stderr
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(("text", "minutes"), [("90m", 90), ("1h", 60), ("12h", 720), ("2d", 2880)])
+def test_a_token_ends_after_a_time(folder: Path, text: str, minutes: int) -> None:
+    before = datetime.now(UTC)
+    assert run("token", "create", folder, "--role", "admin", "--expires", text).exit_code == 0
+    (token,) = TokenFile(folder).all()
+    assert token.expires is not None
+    assert before <= datetime.fromisoformat(token.expires) - timedelta(minutes=minutes) <= datetime.now(UTC)
 
 
 def test_a_damaged_file_of_tokens(folder: Path) -> None:

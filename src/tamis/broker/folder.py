@@ -28,6 +28,22 @@ _CACHES = ("matcher-", "queue-", "valid-")
 """How the names of the files begin that nobody makes without tables."""
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a process writes to a folder. A moment later, that may be different."""
+    try:
+        with open(path / LOCK, "rb") as stream:
+            if sys.platform == "win32":
+                msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
+                msvcrt.locking(stream.fileno(), msvcrt.LK_UNLCK, 1)
+            else:
+                fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
 class Folder:
     """A folder with a broker in it."""
 

@@ -47,7 +47,11 @@ _HINT = "Hint: pip install 'tamis[service]'"
 @click.option(
     "--log", type=click.Choice(["debug", "info", "warning", "error"]), help="What to log on stderr. Default: info."
 )
-@click.option("--check", is_flag=True, help="Check the settings, print them as JSON, and end.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Check settings, folder, tokens and port, print the settings as JSON, and end.",
+)
 def serve(folder: str, config_path: str | None, check: bool, **flags: Any) -> None:
     """Serve the brokers in FOLDER over HTTP, until SIGTERM or Ctrl-C.
 
@@ -60,20 +64,22 @@ def serve(folder: str, config_path: str | None, check: bool, **flags: Any) -> No
       tamis serve alerts --host 0.0.0.0 --tls-certificate cert.pem --tls-key key.pem
       tamis serve alerts --check
     """
-    serve_folder, read_settings = _service()
+    serve_folder, read_settings, check_folder, check_start = _service()
     given = {name: value for name, value in flags.items() if value is not None and value != ()}
     config = read_settings(Path(folder), None if config_path is None else Path(config_path), os.environ, given)
     if check:
+        check_start(config)
         import json
         from dataclasses import asdict
 
         click.echo(json.dumps({**asdict(config), "needs_tokens": config.needs_tokens}, indent=2, default=str))
         return
+    check_folder(config.folder)
     config.folder.mkdir(parents=True, exist_ok=True)
     serve_folder(config, lambda address: click.echo(f"serving {folder} on {address}"))
 
 
-def _service() -> tuple[Callable[..., None], Callable[..., Any]]:
+def _service() -> tuple[Callable[..., None], Callable[..., Any], Callable[..., None], Callable[..., None]]:
     """The functions of the service. They need packages that Tamis itself does not need.
 
     Raises
@@ -81,10 +87,11 @@ def _service() -> tuple[Callable[..., None], Callable[..., Any]]:
     OptionError
     """
     try:
+        from tamis.service.checks import check_folder, check_start
         from tamis.service.server import serve as serve_folder
         from tamis.service.settings import read_settings
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "tamis":
             raise
         raise OptionError(f"the service needs the package {error.name}. {_HINT}") from None
-    return serve_folder, read_settings
+    return serve_folder, read_settings, check_folder, check_start

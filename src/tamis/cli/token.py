@@ -11,7 +11,7 @@ import click
 from tamis.cli.moment_text import moment_of
 from tamis.errors import BrokerError, OptionError
 
-_DAYS = "d"
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 @click.group()
@@ -46,7 +46,11 @@ def token() -> None:
     required=True,
     help="What the token may do; admin may do everything. Repeat for several.",
 )
-@click.option("--expires", metavar="MOMENT|DAYSd", help="When it ends, such as 2027-01-01 or 90d. Default: never.")
+@click.option(
+    "--expires",
+    metavar="MOMENT|TIME",
+    help="When it ends: a moment such as 2027-01-01, or a time from now: 90m, 12h or 90d. Default: never.",
+)
 @click.option("--note", metavar="TEXT", default="", help="What it is for.")
 def create(
     folder: str, tenant: str | None, all_tenants: bool, roles: tuple[str, ...], expires: str | None, note: str
@@ -110,20 +114,24 @@ def _check(folder: str) -> None:
 
 
 def _end(text: str | None) -> datetime | None:
-    """The end of a token: a moment, or a number of days from now."""
+    """The end of a token: a moment, or a time from now."""
     if text is None:
         return None
-    days = text.removesuffix(_DAYS)
+    unit, count = _UNITS.get(text[-1:]), text[:-1]
     now = datetime.now(UTC)
-    if days != text and days.isdecimal():
+    if unit is not None and count.isdecimal():
         try:
-            end: datetime | None = now + timedelta(days=int(days))
-        except OverflowError:
+            end: datetime | None = now + timedelta(**{unit: int(count)})
+        except (OverflowError, ValueError):  # ValueError: thousands of digits
             raise OptionError(
                 f"--expires {text} is too far away. Hint: leave it out for a token that never ends"
             ) from None
     else:
-        end = moment_of(text)
+        try:
+            end = moment_of(text)
+        except OptionError as error:
+            there = str(error).partition(". Hint: ")[0]
+            raise OptionError(f"{there}. Hint: 90m, 12h, 90d, or a moment such as 2027-01-01") from None
     if end is not None and end.replace(tzinfo=end.tzinfo or UTC) <= now:
         raise OptionError(f"--expires {text} is over already")
     return end

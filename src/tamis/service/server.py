@@ -46,7 +46,7 @@ def serve(config: ServiceConfig, told: Callable[[str], None]) -> None:
     app = make_app(config)
     places = app.state.places = Connections(config.connections)
     context = _context(config)
-    listening = _listen(config)
+    listening = listen(config)
     settings = uvicorn.Config(
         app,
         http=limited(places, config.header_seconds, context, lambda: _count_health(app.state)),
@@ -152,7 +152,13 @@ def _context(config: ServiceConfig) -> ssl.SSLContext | None:
     return found
 
 
-def _listen(config: ServiceConfig) -> socket.socket:
+def listen(config: ServiceConfig) -> socket.socket:
+    """A socket that listens at the address of a service.
+
+    Raises
+    ------
+    OptionError
+    """
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     # asyncio sends small parts of an answer at once (TCP_NODELAY) only if the socket names its protocol. Otherwise the second
     # part waits 40 ms for the client's acknowledgement of the first.

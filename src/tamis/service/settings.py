@@ -9,14 +9,15 @@
     synchronous = "normal"         TAMIS_BROKER_SYNCHRONOUS=normal   (no flag)
     [tenants.shop.limits]          only in the file; what is not given is as in [limits]
 
-A setting that does not exist is an error, so a wrong letter is found when the service starts. Variables such as TAMIS_URL, which
-are no settings, belong to others.
+A setting that does not exist is an error, so a wrong letter is found when the service starts: in the environment if the variable
+looks like one of a group, such as TAMIS_LIMIT_DEPTH. Variables such as TAMIS_URL belong to others.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -37,6 +38,8 @@ C = TypeVar("C", Limits, ServiceConfig, WebhookSettings)
 
 PREFIX = "TAMIS_"
 _TABLES = ("limits", "webhooks", "broker", "tenants")
+_GROUPS = re.compile(r"(LIMIT|WEBHOOK|BROKER|TENANT)S?_")
+"""How variables begin that can only be meant for a service."""
 _WORDS: dict[str, tuple[str, ...]] = {"tokens": get_args(TokensWanted), "log": get_args(LogLevel)}
 
 
@@ -112,6 +115,10 @@ def _with_environment(config: ServiceConfig, environment: Mapping[str, str]) -> 
             broker[name.removeprefix("BROKER_").lower()] = text
         elif name.lower() in _names(ServiceConfig):
             plain[name.lower()] = text
+        elif _GROUPS.match(name):
+            raise OptionError(
+                f"the environment has {variable}, which is no setting{did_you_mean(variable, _variables())}"
+            )
     before = config.limits
     after = _with(before, {name: _read_text(Limits, name, text) for name, text in limits.items()}, "limit")
     changed = {each.name: getattr(after, each.name) for each in fields(Limits) if each.name in limits}
@@ -124,6 +131,12 @@ def _with_environment(config: ServiceConfig, environment: Mapping[str, str]) -> 
     hooked = {name: _read_text(WebhookSettings, name, text) for name, text in hooks.items()}
     webhooks = _with(config.webhooks, hooked, "setting of webhooks")
     return replace(config, limits=after, webhooks=webhooks, broker={**config.broker, **options}, tenants=tenants)
+
+
+def _variables() -> list[str]:
+    """The variables of limits, webhooks and brokers."""
+    groups = (("LIMITS", _names(Limits)), ("WEBHOOKS", _names(WebhookSettings)), ("BROKER", _broker_names()))
+    return [f"{PREFIX}{group}_{name.upper()}" for group, names in groups for name in names]
 
 
 def _read_text(cls: type[C], name: str, text: str) -> Any:
@@ -185,8 +198,12 @@ def _table(given: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
+def _broker_names() -> list[str]:
+    return [name for name in inspect.signature(open_broker).parameters if name not in ("path", "read_only", "clock")]
+
+
 def _broker_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    known = [name for name in inspect.signature(open_broker).parameters if name not in ("path", "read_only", "clock")]
+    known = _broker_names()
     for name in given:
         if name not in known:
             raise OptionError(f"[broker] has no {name!r}; there are: {', '.join(known)}")

@@ -72,6 +72,8 @@ class TokenFile:
         except FileNotFoundError:
             self._seen, self._tokens = None, {}
             return []
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
         seen = (status.st_mtime_ns, status.st_size, status.st_ino)
         if seen != self._seen:
             self._tokens = {token.id: token for token in _read(self.path)}
@@ -146,9 +148,12 @@ def _read(path: Path) -> list[Token]:
             return []  # A process is making the first token.
         return [Token(**{**each, "roles": tuple(each["roles"])}) for each in json.loads(text)["tokens"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FileError(
-            f"cannot be read: {error}. Hint: restore a backup, or remove it and make new tokens", path=str(path)
-        ) from None
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> FileError:
+    hint = "Hint: restore a backup, or remove it and make new tokens"
+    return FileError(f"cannot be read: {error}. {hint}", path=str(path))
 
 
 def _hash(text: str) -> str:
