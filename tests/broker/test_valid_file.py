@@ -248,11 +248,35 @@ def test_the_share_of_new_events_counts(tmp_path: Path) -> None:
     assert shop.files() == ["valid-330.tamis"]
 
 
-def test_nothing_is_saved_if_nobody_needed_the_events(tmp_path: Path) -> None:
+@pytest.mark.parametrize("few", [0, 3])
+def test_events_are_saved_before_anybody_needs_them(tmp_path: Path, few: int) -> None:
+    """A writer keeps valid events in columns from the first one on, in a new folder, with few events, and with a file."""
     shop = Shop(tmp_path / "shop")
-    with shop.opened() as broker:
-        shop.publish(broker, BOOKS)
+    limits = BrokerLimits(valid_behind=1000, valid_to_save=5)
+    with shop.opened(limits) as broker:
+        shop.publish(broker, BOOKS[:few])
+        assert broker.stats()["valid_events"] == few
     assert shop.files() == []
+    with shop.opened(limits) as broker:
+        shop.publish(broker, BOOKS)
+        assert broker.stats()["valid_events"] == few + len(BOOKS)
+    assert shop.files() == [f"valid-{few + len(BOOKS)}.tamis"]
+    with shop.opened(limits) as broker:
+        shop.publish(broker, BOOKS)
+        assert broker.stats()["valid_events"] == few + 2 * len(BOOKS)
+        assert broker.stats()["valid_events_unsaved"] == len(BOOKS)
+        shop.check(broker, WISHES)
+    assert shop.files() == [f"valid-{few + 2 * len(BOOKS)}.tamis"]
+
+
+def test_many_events_without_a_file_are_read_when_somebody_needs_them(shop: Shop) -> None:
+    shop.file().unlink()
+    with shop.opened() as broker:
+        assert broker.stats()["valid_events"] == 0
+        shop.publish(broker, BOOKS)
+        assert broker.stats()["valid_events"] == 0
+        shop.check(broker, WISHES)
+        assert broker.stats()["valid_events"] == len(shop.events)
 
 
 def test_events_are_saved_while_the_broker_is_open(tmp_path: Path) -> None:
@@ -279,9 +303,9 @@ def test_a_call_that_was_interrupted_saves_nothing(tmp_path: Path, monkeypatch: 
     """The event is in the tables, but not among the valid events in memory."""
     shop = Shop(tmp_path / "shop")
     broker = shop.opened()
-    shop.publish(broker, BOOKS)
     with monkeypatch.context() as patched:
         patched.setattr(Housekeeping, "begin", lambda self, sweep: None)
+        shop.publish(broker, BOOKS)
         shop.check(broker, WISHES)
 
     def interrupt(*given: object) -> None:

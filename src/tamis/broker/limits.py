@@ -17,7 +17,8 @@ class BrokerLimits(NamedTuple):
     changes_to_save: int = 1_000
     """Changes after which the matcher is saved when the broker is closed."""
     valid_behind: int = 20_000
-    """New valid events after which all valid events are saved again, if they are also a quarter of all."""
+    """New valid events after which all valid events are saved again, if they are also a quarter of all. As many are read from the
+    tables when a folder is opened without a file of them."""
     valid_to_save: int = 1_000
     """The same when the broker is closed, if they are also a 32nd of all."""
     strings_to_know: int = 65_536

@@ -55,13 +55,14 @@ def open_state(tables: Tables, folder: Path | None, clock: Clock, limits: Broker
         state.catch_up_matcher(*found.stamp)
     if state.history is not None:
         state.history.ensure()
+    saved = None if folder is None else valid_file.find_valid(folder, own)
     if folder is not None:
-        state.saved_valid = valid_file.find_valid(folder, own)
-        cache_names.remove(folder, valid_file.KIND, [] if state.saved_valid is None else [state.saved_valid.path.name])
+        cache_names.remove(folder, valid_file.KIND, [] if saved is None else [saved.path.name])
         cache_names.remove(folder, matcher_file.KIND, [] if found is None else [found.name])
         cache_names.remove(
             folder, queue_files.KIND, [name for span, name in queue_files.spans(own).items() if span in spans]
         )
+    state.begin_valid(saved)
     return Opened(state, 0 if found is None else found.stamp.change)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 
@@ -25,8 +25,8 @@ from tamis.broker.stored_ends import LAST_CHANGE, end_of, last_deleted, last_mom
 from tamis.broker.tables import EventRow, MeetingRow, SubscriptionRow, Tables, damaged_numbers, read_numbers
 from tamis.broker.valid_events import ValidEvents
 from tamis.broker.valid_file import SavedEvents
-from tamis.broker.valid_loading import load_valid
-from tamis.errors import TamisError, UnknownIdError
+from tamis.broker.valid_loading import load_quickly, load_valid
+from tamis.errors import BrokerError, TamisError, UnknownIdError
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I32s, I64s
 from tamis.language.reading import to_expression
@@ -75,7 +75,7 @@ class State:
         """The last subscriber whose queue is known."""
         self._valid: ValidEvents | None = None
         self.saved_valid: SavedEvents | None = None
-        """The file from which valid events are read when somebody first needs them."""
+        """The file from which valid events are read when somebody first needs them, if that has failed at opening."""
         self.subscriber, self.change = tables.last("subscribers"), tables.last("subscriptions", "change")
         self.event, self.meeting = end_of(tables)
         self.moment = last_moment(tables)
@@ -162,13 +162,23 @@ class State:
 
     @property
     def valid(self) -> ValidEvents:
-        """The valid events. They are read when somebody first needs them."""
+        """The valid events. If many were left without a file, they are read when somebody first needs them."""
         if self._valid is None:
-            since = self.moment if self.schedule.next is None else min(self.moment, self.schedule.next)
             # If an event cannot be read, this raises an error, and none is taken for all.
-            self._valid = load_valid(self.tables, self.saved_valid, since, self._limits.strings_to_know)
+            self._valid = load_valid(self.tables, self.saved_valid, self._next_moment(), self._limits)
             self.saved_valid = None
         return self._valid
+
+    def begin_valid(self, saved: SavedEvents | None) -> None:
+        """Let the valid events be in memory from now on, if that takes no long reading of the tables."""
+        self.saved_valid = saved
+        with suppress(BrokerError):  # An event cannot be read. Whoever needs it is told.
+            self._valid = load_quickly(self.tables, saved, self._next_moment(), self._limits)
+            self.saved_valid = None
+
+    def _next_moment(self) -> int:
+        """The earliest moment at which a subscription can still meet valid events."""
+        return self.moment if self.schedule.next is None else min(self.moment, self.schedule.next)
 
     def add_valid(self, sequences: Sequence[int], events: Sequence[Any], ends: Sequence[int]) -> None:
         """Take in valid events, if the others are in memory."""
