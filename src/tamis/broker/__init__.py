@@ -27,6 +27,7 @@ Read in this order:
     schema              the tables' columns, and their versions
     checksums           checksums of rows                        checking        whether the tables are whole
     log_check           whether SQLite's log is whole
+    last_commit         whether the tables have the last commit
     housekeeping        work in the background                   compacting      deleting what nobody can read
     stored_ends         how far the tables go
     retention           how long notes are kept                  dropping        notes that can no longer be read

@@ -69,7 +69,7 @@ def ensure_sound_log(folder: Folder) -> None:
     if not folder.is_writer:
         return
     # Without a sync at every commit, a power cut may leave later commits and not the one before them.
-    is_cut_off = kind == "running" and synchronous != "full" and start != _start()
+    is_cut_off = kind == "running" and synchronous != "full" and start != machine_start()
     # A part of a commit that failed may stay behind the commits that came after it.
     if not is_cut_off and synchronous != _FAILED:
         check_log(folder / TABLES)
@@ -100,10 +100,10 @@ def _check_rows(tables: Tables, sql: str) -> None:
 
 def running_mark(path: Path) -> str:
     """What `lock` says while a process has the tables open."""
-    return f"running {_start()} {path.stat().st_ino}"
+    return f"running {machine_start()} {path.stat().st_ino}"
 
 
-def _start() -> str:
+def machine_start() -> str:
     """What says that the machine has not started again; something new if the machine does not tell."""
     with suppress(OSError):
         return _START.read_text().strip()

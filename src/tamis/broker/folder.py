@@ -2,6 +2,7 @@
 
 broker.sqlite (-wal, -shm)    the tables, with all truth
 lock                          held by the writer; says which process that is, and how it left the tables: see `checking`
+last-commit                   what the writer has committed: see `last_commit`
 matcher-<change>-<moment>     the matcher as a snapshot, with all changes up to this number and moment: a cache
 queue-<span>                  blocks of notes: a cache
 valid-<event>                 the valid events in columns, up to this event: a cache
@@ -23,7 +24,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-TABLES, LOCK = "broker.sqlite", "lock"
+TABLES, LOCK, LAST_COMMIT = "broker.sqlite", "lock", "last-commit"
 _CACHES = ("matcher-", "queue-", "valid-")
 """How the names of the files begin that nobody makes without tables."""
 
@@ -77,7 +78,7 @@ class Folder:
         """Refuse a folder that has other files but no broker."""
         if not (self.path / TABLES).exists():
             others = [each.name for each in self.path.iterdir() if not each.name.startswith((LOCK, f"{TABLES}-new"))]
-            if any(name.startswith((f"{TABLES}-", *_CACHES)) for name in others):
+            if any(name.startswith((f"{TABLES}-", LAST_COMMIT, *_CACHES)) for name in others):
                 raise BrokerError(f"{self.path / TABLES} is gone. Hint: put it back, or restore a backup of the folder")
             if others:
                 raise BrokerError(

@@ -18,6 +18,7 @@ from tamis.broker.folder import TABLES, Folder
 from tamis.broker.forking import part_in_children
 from tamis.broker.history_table import read_options
 from tamis.broker.housekeeping import Housekeeping
+from tamis.broker.last_commit import LastCommit, ensure_complete, last_commit
 from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
 from tamis.broker.moments import Clock, moment_of, system_clock
 from tamis.broker.opening import ProgressLine, agree_on_history, open_reading, open_state
@@ -66,14 +67,18 @@ class Session:
             if self._folder is not None:
                 stack.callback(self._folder.close)
                 ensure_sound_log(self._folder)
+                noted = last_commit(self._folder.path)
             address = MEMORY if home is None else str(home / TABLES)
             self._tables = Tables(address, read_only=read_only, synchronous=synchronous, log_pages=limits.log_pages)
             stack.callback(self._tables.close)
             if self._folder is not None:
+                ensure_complete(self._tables, self._folder.path, noted)
                 ensure_sound(self._tables, self._folder, synchronous)
             self.history = agree_on_history(self._tables, history, read_only=read_only)
             """The options of the history; None if the broker has none."""
             self._state, saved = open_state(self._tables, home, clock, limits, read_only=read_only)
+            if home is not None and not read_only:
+                self._state.last_commit = LastCommit(home, self._state.event, self._state.change)
             self._reading = open_reading(self._tables, self._lock)
             stack.pop_all()
         self._cursors: Tables | None = None
@@ -203,6 +208,8 @@ class Session:
             self._tables.close()
             if self._cursors is not None:
                 self._cursors.close()
+            if self._state.last_commit is not None:
+                self._state.last_commit.close()
             if self._folder is not None:
                 self._folder.close(None if self._read_only else closed_mark(self._folder / TABLES))
 

@@ -13,6 +13,7 @@ import numpy as np
 from tamis.broker.checksums import checked, damaged_row
 from tamis.broker.history_table import HistoryTable
 from tamis.broker.join_meetings import meet_joins
+from tamis.broker.last_commit import LastCommit
 from tamis.broker.limits import BrokerLimits
 from tamis.broker.live_history import LiveHistory
 from tamis.broker.matcher_file import Stamp
@@ -82,6 +83,8 @@ class State:
         """The time of the last call. A clock that goes back is held here."""
         self.matcher_files: MatcherFiles | None = None
         """Saves the matcher; None if nothing is kept, or if another process writes."""
+        self.last_commit: LastCommit | None = None
+        """Notes what was committed; None if nothing is kept, or if another process writes."""
         self.listeners: list[Callable[[I32s, I32s], None]] = []
         """Functions that are told of new notes: the numbers of their subscribers and subscriptions."""
         self.removals = 0
@@ -277,8 +280,13 @@ class State:
             if file is not None:
                 file.put()
         self.change = change
+        self._note_commit()
         if file is not None:
             file.settle()
+
+    def _note_commit(self) -> None:
+        if self.last_commit is not None:
+            self.last_commit.note(self.event, self.change)
 
     def wake(self, rows: Iterable[SubscriptionRow]) -> None:
         """Let events meet subscriptions from now on."""
@@ -376,6 +384,7 @@ class State:
     def tell_events(self, first: int, counts: Sequence[int], names: I32s, moments: I64s) -> None:
         """Put the notes of new events into the queues. `moments` has one moment for each event."""
         self.event = first + len(counts) - 1
+        self._note_commit()
         events = np.repeat(np.arange(first, first + len(counts)), counts)
         self._tell(events, names, np.repeat(moments, counts))
 
@@ -394,6 +403,7 @@ class State:
         ]
         rows.sort()
         self.event = first + len(matches) - 1
+        self._note_commit()
         self.queues.tell_few(rows, (self.event, self.meeting))
 
     def _tell(self, events: I64s, names: I32s, moments: I64s) -> None:
