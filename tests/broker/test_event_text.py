@@ -15,6 +15,7 @@ from uuid import UUID
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +105,47 @@ def test_foreign_numbers_become_plain() -> None:
     times = {"t": pd.Timestamp("2026-11-18 09:30"), "n": np.datetime64("2026-11-18T09:30"), "x": pd.NaT, "y": pd.NA}
     at = datetime(2026, 11, 18, 9, 30)
     assert read_event(event_text(times)) == {"t": at, "n": at, "x": None, "y": None}
+
+
+_NANOSECONDS = "2026-11-18T09:30:00.123456789"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pd.Timestamp(_NANOSECONDS),
+        pd.Timestamp(_NANOSECONDS, tz="UTC"),
+        np.datetime64(_NANOSECONDS),
+        np.array(_NANOSECONDS, "datetime64[ns]"),
+        [{"at": np.array([_NANOSECONDS], "datetime64[ns]")}],
+        pd.Series([pd.Timestamp(_NANOSECONDS)]).to_numpy(),
+    ],
+    ids=repr,
+)
+def test_nanoseconds_cannot_be_stored(value: Any) -> None:
+    with pytest.raises(
+        EventError, match=r"nanoseconds: .*09:30:00\.123456789.*Hint: round it to microseconds"
+    ) as caught:
+        event_text({"good": 1, "at": value})
+    assert caught.value.attribute == "at"
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_whole_microseconds_come_back_equal(unit: str) -> None:
+    texts = {"s": "09:30:01", "ms": "09:30:01.25", "us": "09:30:01.123456", "ns": "09:30:01.123456"}
+    at = np.datetime64(f"2026-11-18T{texts[unit]}", unit)
+    expected = datetime.fromisoformat(f"2026-11-18T{texts[unit]}")
+    event = {"numpy": at, "array": np.array([at]), "pandas": pd.Timestamp(at), "none": np.datetime64("NaT", unit)}
+    assert read_event(event_text(event)) == {"numpy": expected, "array": [expected], "pandas": expected, "none": None}
+
+
+def test_a_table_with_nanoseconds_is_refused() -> None:
+    table = pa.table({"at": pa.array([0, 1000, 1001], pa.timestamp("ns", "UTC"))})
+    with tamis.open(":memory:") as broker:
+        broker.publish_many(table[:2])
+        with pytest.raises(EventError, match="nanoseconds") as caught:
+            broker.publish_many(table)
+        assert (caught.value.row, broker.stats()["events"]) == (2, 2)
 
 
 @dataclass
@@ -221,7 +263,7 @@ def test_what_the_language_does_not_take_as_a_list_is_not_stored_as_one(value: A
         Point(1),
         [Point(1), Point(2)],
         Shelf("crime"),
-        pd.Timestamp("2026-11-18 09:30:00.123456789"),
+        pd.Timestamp("2026-11-18 09:30:00.123456"),
         Decimal("0.1"),
         Decimal("NaN"),
         10**400,

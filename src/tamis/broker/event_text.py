@@ -13,7 +13,7 @@ The language takes the stored event as it takes the published one. So only what 
 Other values come back equal or are refused, except these, which come back as plain types:
 
     an instance of a dataclass                an object
-    values and arrays of NumPy and pandas     numbers, strings, timestamps without nanoseconds, lists
+    values and arrays of NumPy and pandas     numbers, strings, timestamps of Python, lists
     bytearray, frozenset                      bytes, set; a frozenset within a set stays one
 """
 
@@ -143,10 +143,24 @@ def _stored(value: Any, attribute: str, depth: int) -> Json:
         return _stored_object(items, attribute, depth)
     if isinstance(value, datetime) and is_missing(value):  # pandas' NaT
         return None
+    if _has_nanoseconds(value):
+        raise EventError(
+            f"a timestamp cannot be stored with nanoseconds: {shortened(value)}. Hint: round it to microseconds",
+            attribute=attribute,
+        )
     for kind, tag, write in _TAGS:
         if isinstance(value, kind):
             return {tag: write(value)}
     return _stored_other(value, attribute, depth)
+
+
+def _has_nanoseconds(value: Any) -> bool:
+    """Whether it is a timestamp of pandas or NumPy that is not at a whole microsecond."""
+    if isinstance(value, datetime):
+        return bool(getattr(value, "nanosecond", 0))
+    if getattr(getattr(value, "dtype", None), "kind", "") != "M" or is_list(value):
+        return False
+    return bool(value.astype("datetime64[us]") != value) and not is_missing(value)
 
 
 def _stored_object(items: Iterable[tuple[Any, Any]], attribute: str, depth: int) -> Json:
@@ -204,7 +218,7 @@ def _is_hashable_again(stored: Json) -> bool:
 
 
 def _timestamp_text(value: datetime) -> str:
-    """The ISO form. Nanoseconds of pandas are cut off."""
+    """The ISO form."""
     plain = value.to_pydatetime(warn=False) if hasattr(value, "to_pydatetime") else value
     return plain.isoformat()
 
