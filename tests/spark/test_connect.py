@@ -52,10 +52,19 @@ said["version"] = tamis.spark.update(folder / "index", change).version
 (folder / "events").mkdir()
 (folder / "events" / "one.json").write_text('{"id": 1, "a": 3}\\n{"id": 2, "a": 4}\\n{"id": 5, "far": 571000000000000000}\\n')
 stream = spark.readStream.schema("id int, a int, far long").json(str(folder / "events"))
-query = tamis.spark.match_stream(
+def started(begin):
+    # Spark gives a Python worker 10 seconds to connect back, whatever is set. A busy machine needs several tries.
+    for left in (2, 1, 0):
+        try:
+            return begin()
+        except Exception as error:
+            if left == 0 or "waiting for the Python worker to connect back" not in str(error):
+                raise
+
+query = started(lambda: tamis.spark.match_stream(
     stream.selectExpr("id", "a", "timestamp_micros(far) AS at"), folder / "index", checkpoint=folder / "checkpoint",
     output=folder / "matches", wrong=folder / "wrong", trigger={"availableNow": True}, keep=["a"], carry=["tag"], k=1,
-)
+))
 query.awaitTermination()
 wrong = spark.read.parquet(str(folder / "wrong"))
 said["wrong"] = sorted([row.id, row.reason, row.batch] for row in wrong.collect())
@@ -65,18 +74,18 @@ said["batches"] = [[record.batch, record.version] for record in tamis.spark.batc
 (folder / "changes").mkdir()
 (folder / "changes" / "one.json").write_text('{"change": "added", "id": "new", "expression": "a = 99"}\\n')
 changes = spark.readStream.schema("change string, id string, expression string").json(str(folder / "changes"))
-tamis.spark.update_stream(
+started(lambda: tamis.spark.update_stream(
     changes, folder / "index", checkpoint=folder / "changes-checkpoint", trigger={"availableNow": True}
-).awaitTermination()
+)).awaitTermination()
 said["changed"] = pairs(tamis.spark.match(events.where("id = 3"), folder / "index"))
 with tamis.open(folder / "shop") as broker:
     broker.subscribe("ann", "a", "a > 3")
     tamis.spark.build(tamis.spark.broker_subscriptions(spark, folder / "shop"), folder / "shop-index")
     broker.subscribe("ann", "a", "a > 2")
-    tamis.spark.update_stream(
+    started(lambda: tamis.spark.update_stream(
         tamis.spark.broker_changes(spark, folder / "shop"), folder / "shop-index", checkpoint=folder / "shop-changes",
         order="number", trigger={"availableNow": True},
-    ).awaitTermination()
+    )).awaitTermination()
 
 def to_shop(broker):
     return tamis.spark.match_stream(
@@ -88,7 +97,7 @@ try:
     to_shop(broker)
 except tamis.OptionError as error:
     said["refused"] = str(error).partition(".")[0]
-to_shop(folder / "shop").awaitTermination()
+started(lambda: to_shop(folder / "shop")).awaitTermination()
 with tamis.open(folder / "shop", read_only=True) as broker:
     said["told"] = [[note.event, note.subscriptions] for note in broker.notifications("ann")]
 said["there"] = tamis.spark.subscriptions(spark, folder / "index").count()
