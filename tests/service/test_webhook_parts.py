@@ -21,12 +21,14 @@ from tamis.service.settings import read_settings
 from tamis.service.tenant_files import SCHEMA, WEBHOOKS
 from tamis.service.webhooks.addresses import Address, ForbiddenError, Networks, read_url
 from tamis.service.webhooks.courier import wait_after
+from tamis.service.webhooks.delivery import Outcome, Sender
 from tamis.service.webhooks.names import LOOKUPS, Names
 from tamis.service.webhooks.record import DeadLetter, Webhook
 from tamis.service.webhooks.settings import WebhookSettings
 from tamis.service.webhooks.signing import checked_secret, new_secret, signature_headers
 from tamis.service.webhooks.store import Store
 from tests.cli.running import run
+from tests.service.receiver import Reply, receiving
 from tests.service.serving import Server
 
 PRIVATE = [
@@ -171,6 +173,16 @@ def test_waits_double_up_to_the_longest_one_and_vary() -> None:
         assert len(waits) > 1
     assert wait_after(1, settings, 30.0) == 30.0
     assert wait_after(1, settings, 999_999.0) == 60.0
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("\u00b2", None), ("9" * 2000, None), ("-1", None), ("7", 7.0)])
+def test_a_receiver_cannot_switch_off_the_tries(asked: str, seconds: float | None) -> None:
+    async def sent(url: str) -> Outcome:
+        sender = Sender(WebhookSettings(allowed_networks=("127.0.0.0/8",)))
+        return await sender.send(sender.channel(Names(sender.networks)), url, (new_secret(),), "m1", b"{}")
+
+    with receiving(lambda *_: Reply(503, {"Retry-After": asked})) as receiver:
+        assert asyncio.run(sent(receiver.url())) == Outcome(False, "status 503", 503, seconds)
 
 
 def test_settings_come_from_the_file_and_from_the_environment(tmp_path: Path) -> None:
