@@ -22,7 +22,7 @@ PATIENCE = 30
 DRIVER = "chromedriver"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 MISSING = "no Chromium with chromedriver here. On Debian: apt install chromium chromium-driver"
-WIDE, NARROW = (1280, 900), (360, 740)
+WIDE, NARROW, NARROWEST = (1280, 900), (360, 740), (320, 640)
 
 
 def found_browser() -> str | None:

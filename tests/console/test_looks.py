@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from tests.console.browsing import NARROW, PATIENCE, WIDE, Console
+from tests.console.browsing import NARROW, NARROWEST, PATIENCE, WIDE, Console
 from tests.service.serving import Server
 
 VIEWS = ("overview", "subscriptions", "live", "queues", "index")
@@ -96,7 +96,7 @@ def test_names_are_text_and_fit(console: Console, hostile: httpx2.Client, view: 
     show_much(console, view)
     assert console.driver.title == f"{view.capitalize()} – Tamis"
     assert console.all("main script, main img, main b b") == []
-    for size in (NARROW, (768, 900), WIDE):
+    for size in (NARROWEST, NARROW, (768, 900), WIDE):
         console.look(size)
         wide = console.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide <= 0, f"{view} is {wide} pixels too wide at {size}: {console.run(WIDEST)}"
