@@ -14,6 +14,8 @@ from tamis.service.problems import ProblemError
 LINE_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 BLOCK_BYTES = 256 * 1024
 """Bytes of lines that one call of a broker takes: some thousand events. Twice as many bytes are in memory at most."""
+RATED_BLOCK_BYTES = 16 * 1024
+"""The same for a tenant with a limit of events per second: lines that come in time must not gather, and then come at once."""
 
 
 def has_lines(request: Request) -> bool:
@@ -64,7 +66,7 @@ class Lines:
     lines: list[bytes]
 
 
-async def blocks_of_lines(request: Request, limits: Limits) -> AsyncIterator[Lines]:
+async def blocks_of_lines(request: Request, limits: Limits, block_bytes: int = BLOCK_BYTES) -> AsyncIterator[Lines]:
     """The lines of a body, some at a time. The body may be endless: only a block of it is in memory.
 
     Raises
@@ -77,7 +79,7 @@ async def blocks_of_lines(request: Request, limits: Limits) -> AsyncIterator[Lin
     async for part in _parts(request):
         held.append(part)
         size += len(part)
-        if size < BLOCK_BYTES:
+        if size < block_bytes:
             continue
         whole, newline, rest = b"".join(held).rpartition(b"\n")
         held, size = [rest], len(rest)

@@ -20,7 +20,7 @@ from tamis.broker.answer_json import JsonObject, receipt_json
 from tamis.broker.arguments import plain_key
 from tamis.errors import EventError, OptionError, QueueFullError, TamisError, shortened
 from tamis.service.access import Visit, too_fast
-from tamis.service.bodies import Lines, blocks_of_lines, long_event
+from tamis.service.bodies import BLOCK_BYTES, RATED_BLOCK_BYTES, Lines, blocks_of_lines, long_event
 from tamis.service.given import checked_event, checked_fields, event_of, may_have_tags, moment_of
 from tamis.service.json_reader import read_object
 from tamis.service.problems import ProblemError, problem_of
@@ -104,7 +104,8 @@ class LinePublisher:
         """
         running: asyncio.Task[None] | None = None
         try:
-            async for block in blocks_of_lines(request, self._tenant.limits):
+            block_bytes = RATED_BLOCK_BYTES if self._tenant.limits.events_per_second else BLOCK_BYTES
+            async for block in blocks_of_lines(request, self._tenant.limits, block_bytes):
                 at = 0
                 while at < len(block.lines):
                     if running is not None:

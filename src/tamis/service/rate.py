@@ -7,6 +7,8 @@ import time
 
 MOST_WAIT = 5.0
 """Seconds for which one body of lines may be slowed down. A longer one ends with an error: its client would hear nothing."""
+_LEAST_WAIT = 0.001
+"""Seconds of the shortest sleep. A rounding error may leave a wait that no clock notices."""
 _PIECE_SECONDS = 0.1
 """Seconds of a rate that are worth a call of the broker."""
 
@@ -59,7 +61,9 @@ class Pace:
     def __init__(self, rate: Rate) -> None:
         self._rate = rate
         self._waited = 0.0
-        """Seconds since the body was last in time."""
+        """Seconds that the body has waited, less those in which it brought nothing: few if it keeps to the rate."""
+        self._took = time.monotonic()
+        """When it took the last piece."""
 
     async def take(self, count: int) -> int:
         """Take some of the next lines, as soon as there is room for them. Returns how many.
@@ -69,14 +73,14 @@ class Pace:
         TooLongError
         """
         rate = self._rate
+        self._waited = max(0.0, self._waited) - (time.monotonic() - self._took)
         needed = rate.wait(count)
-        if not needed:
-            self._waited = 0.0
         while not (taken := rate.take_most(count)):
             if self._waited + needed > MOST_WAIT:
                 raise TooLongError
-            seconds = rate.wait(min(count, max(1.0, rate.per_second * _PIECE_SECONDS)))
+            seconds = max(_LEAST_WAIT, rate.wait(min(count, max(1.0, rate.per_second * _PIECE_SECONDS))))
             self._waited += seconds
             await asyncio.sleep(seconds)
             needed = rate.wait(count)
+        self._took = time.monotonic()
         return taken
