@@ -21,6 +21,7 @@ Read in this order:
     opening             from a folder to the state               reading         events and names of notes
     queue_files         blocks of notes in files                 matcher_file    the matcher in a file
     matcher_files       which matcher in a file is the newest
+    asked_attributes    which attributes subscriptions ask about
     reader_matcher      a matcher for brokers that only read     table_rows      rows of Arrow tables as events
     valid_loading       valid events of a file and the tables
     cache_names         which files belong to the tables

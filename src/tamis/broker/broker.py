@@ -8,6 +8,7 @@ from typing import Any
 
 from tamis.broker.answers import Matches, Note, Receipt
 from tamis.broker.arguments import listed, plain_key, plain_keys, plain_number
+from tamis.broker.asked_attributes import Asked
 from tamis.broker.checksums import damaged_row
 from tamis.broker.delivery_calls import DeliveryCalls
 from tamis.broker.event_text import read_event
@@ -273,9 +274,11 @@ class Broker(SubscriptionCalls, ListingCalls, DeliveryCalls):
             return bool(state.matcher.match(event, k=1)) if state.history is None else state.history.wants(event)
 
     def attributes(self) -> set[str]:
-        """The attributes that subscriptions ask about, and perhaps those of recently removed subscriptions."""
+        """The attributes that the subscriptions of this moment ask about. With a history, also those that it reads itself."""
         with self._matching() as state:
-            return state.store.asked()
+            asked = Asked(frozenset(state.store.asked()), state.rests, state.change, state.moment)
+            own = () if self.history is None else (self.history.key, self.history.order)
+        return {*self._asked.names(asked), *(name for name in own if name is not None)}
 
     def replay(self, expression: Any, after: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
         """The stored events that an expression is true of, with their numbers. Nobody is told.

@@ -83,5 +83,6 @@ class ReaderMatcher:
 def _renew(state: State, rows: Collection[SubscriptionRow]) -> None:
     """Let the matcher have some subscriptions as they are at this moment. That one has begun need not be stored yet."""
     state.rest(row.number for row in rows)
+    state.rests += len(rows) > 0  # A subscription that has begun has no new change here.
     begun = (row._replace(started=int(row.valid_from is None or row.valid_from <= state.moment)) for row in rows)
     state.wake(row for row in begun if state.is_active(row))

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from tamis.broker.alarm import Alarm
 from tamis.broker.arguments import check_clock, check_synchronous, plain_path
+from tamis.broker.asked_attributes import AskedAttributes
 from tamis.broker.checking import closed_mark, ensure_sound, ensure_sound_log
 from tamis.broker.compacting import Compacting
 from tamis.broker.delivering import Delivering
@@ -82,6 +83,7 @@ class Session:
             self._reading = open_reading(self._tables, self._lock)
             stack.pop_all()
         self._cursors: Tables | None = None
+        self._asked = AskedAttributes(self._reading)
         self._foreign: ReaderMatcher | None = None
         """The matcher, if another process writes."""
         if read_only:

@@ -67,6 +67,8 @@ class State:
         self.matcher_changes = 0
         """How often the matcher was changed. It counts after a change. If it is the same before a match and later, nothing has
         changed in between."""
+        self.rests = 0
+        """How often subscriptions have left the matcher, or were replaced in it."""
         self._limits = limits
         self.subscriber_of = GrowingArray(np.int32)
         """By subscription: the number of its subscriber."""
@@ -297,12 +299,14 @@ class State:
     def alter(self, rows: Sequence[SubscriptionRow]) -> None:
         """Replace the expressions and weights of subscriptions that events meet now."""
         with self._counting():
+            self.rests += len(rows) > 0
             self.matcher.replace_many(*_columns_of(rows))
 
     def rest(self, numbers: Iterable[int]) -> None:
         """Let events meet subscriptions no more."""
         present = [number for number in dict.fromkeys(numbers) if number in self.matcher]
         with self._counting():
+            self.rests += len(present) > 0
             self.matcher.remove_many(present)
 
     @contextmanager
