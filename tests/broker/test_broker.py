@@ -387,18 +387,6 @@ def test_the_folder_opens_with_and_without_its_caches(tmp_path: Path) -> None:
     check()
 
 
-def test_a_backup_is_a_whole_broker(broker: Broker, tmp_path: Path) -> None:
-    broker.subscribe("ann", "a", "price < 20")
-    broker.publish({"price": 1})
-    broker.backup(tmp_path / "copy")
-    broker.publish({"price": 2})
-    with tamis.open(tmp_path / "copy") as copy:
-        assert [note.event["price"] for note in copy.notifications("ann")] == [1]
-        assert copy.publish({"price": 3}).sequence == 2
-    with pytest.raises(BrokerError, match="exists"):
-        broker.backup(tmp_path / "copy")
-
-
 def test_old_events_leave_the_tables(tmp_path: Path, clock: Clock) -> None:
     with tamis.open(tmp_path / "b", clock=clock) as broker:
         broker.retain(max_age=timedelta(minutes=1))

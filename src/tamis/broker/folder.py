@@ -25,6 +25,8 @@ else:
     import fcntl
 
 TABLES, LOCK, LAST_COMMIT = "broker.sqlite", "lock", "last-commit"
+PART = f"{TABLES}-part"
+"""The tables of a backup that is not complete."""
 _CACHES = ("matcher-", "queue-", "valid-")
 """How the names of the files begin that nobody makes without tables."""
 
@@ -56,6 +58,10 @@ class Folder:
             raise BrokerError(f"{self.path} cannot be used: {error.strerror}") from None
         if is_file:
             raise BrokerError(f"{self.path} is a file. Hint: a broker needs a folder of its own")
+        if not has_tables and (self.path / PART).exists():
+            raise BrokerError(
+                f"{self.path} has a backup that is not complete. Hint: delete this folder, and make the backup again"
+            )
         if read_only and not has_tables:
             raise BrokerError(f"{self.path} has no broker. Hint: open it once without read_only")
         self._lock: FileIO | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ import numpy as np
 
 from tamis.broker.arguments import check_storable, plain_path
 from tamis.broker.dropping import drop, glance, too_many_or_old
-from tamis.broker.folder import TABLES, make_folder
+from tamis.broker.folder import PART, TABLES, make_folder
 from tamis.broker.retention import WhenFull, checked_retention, write_retention
 from tamis.broker.session import Session
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven
 from tamis.broker.tables import MEMORY
 from tamis.errors import BrokerError, OptionError
 from tamis.language.values import INT64_MAX
+from tamis.storage.replacing import flush_folder
 
 
 class StorageCalls(Session):
@@ -76,15 +78,24 @@ class StorageCalls(Session):
             raise OptionError(f"`path` must be the name of a folder, not {MEMORY!r}: a backup is a folder")
         with self._looking():
             pass
+        part = target / PART
         try:
+            is_new = not target.exists()
             if target.exists() and (not target.is_dir() or any(target.iterdir())):
                 raise BrokerError(f"{target} exists. Hint: name a new or an empty folder")
             make_folder(target)
+            part.touch()  # From now on, whoever opens the folder is told that the backup is not complete.
         except OSError as error:
             raise BrokerError(
                 f"{target} cannot be made: {error.strerror}. Hint: name a new or an empty folder"
             ) from None
-        self._reading.backup(target / TABLES)
+        try:
+            self._reading.backup(part)
+            part.replace(target / TABLES)
+        except BaseException:
+            _discard(part, is_new=is_new)
+            raise
+        flush_folder(target)
 
     def compact(self) -> None:
         """Delete what nobody can read any more, give free space back to the disk, and write all caches.
@@ -127,3 +138,12 @@ class StorageCalls(Session):
         sql = "SELECT count(*) FROM subscriptions WHERE {} AND coalesce(valid_until, ?) > ?"
         values = (INT64_MAX, self._state.moment)
         return int(self._tables.one(sql.format("started = 1 AND paused = 0 AND removed = 0"), values)[0])
+
+
+def _discard(part: Path, *, is_new: bool) -> None:
+    """Delete what a backup that failed has written, and its folder if it is new."""
+    with suppress(OSError):
+        for path in part.parent.glob(f"{PART}*"):
+            path.unlink()
+        if is_new:
+            part.parent.rmdir()
