@@ -81,6 +81,35 @@ def test_a_clock_that_is_set_back(tmp_path: Path, restarted: Callable[..., Broke
     broker.close()
 
 
+def test_what_has_ended_stays_so_after_closing(tmp_path: Path) -> None:
+    """Nothing was stored after the end. The broker has only looked."""
+    clock = Clock()
+    with tamis.open(tmp_path / "shop", clock=clock) as broker:
+        broker.subscribe("ann", "ended", "price > 0", valid_until=at(10))
+        broker.publish({"price": 1}, valid_until=at(10))
+        clock.seconds = 20
+        assert [note.expired for note in broker.notifications("ann")] == [True]
+    clock.seconds = 5
+    for read_only in (True, False):
+        with tamis.open(tmp_path / "shop", clock=clock, read_only=read_only) as broker:
+            assert [note.expired for note in broker.notifications("ann")] == [True]
+            assert broker.stats()["active"] == 0
+    with tamis.open(tmp_path / "shop", clock=clock) as broker:
+        assert not broker.publish({"price": 2}).matches
+
+
+def test_a_clock_that_was_far_ahead_is_a_problem(tmp_path: Path) -> None:
+    clock = Clock()
+    clock.seconds = 73 * 365 * 86400
+    with tamis.open(tmp_path / "shop", clock=clock) as broker:
+        broker.publish({"price": 1})
+        assert broker.stats()["problem"] is None
+    clock.seconds = 0
+    for read_only in (True, False):
+        with tamis.open(tmp_path / "shop", clock=clock, read_only=read_only) as broker:
+            assert "is 2099-10-31 12:00:00+00:00, which is 26645 days, 0:00:00 ahead of" in broker.stats()["problem"]
+
+
 def test_notes_that_retention_has_hidden_stay_hidden(tmp_path: Path) -> None:
     clock = Clock()
     with tamis.open(tmp_path / "shop", clock=clock) as broker:

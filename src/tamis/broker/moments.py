@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from tamis.errors import OptionError, shortened
@@ -11,6 +11,9 @@ from tamis.language.values import from_microseconds, plain_scalar, to_microsecon
 
 Clock = Callable[[], datetime]
 """The time of now. A datetime without a zone is UTC."""
+
+_USUAL = timedelta(minutes=1)
+"""How far clocks are often set back."""
 
 
 def system_clock() -> datetime:
@@ -43,6 +46,17 @@ def moment_of(given: datetime) -> int:
     moment = read_moment(given, "clock")
     assert moment is not None
     return moment
+
+
+def clock_problem(moment: int, clock: Clock) -> str | None:
+    """What is wrong if the clock is far behind the time of the broker, which does not go back; None if all is well."""
+    ahead = timedelta(microseconds=moment - moment_of(clock()))
+    if ahead <= _USUAL:
+        return None
+    return (
+        f"the time of the broker is {as_datetime(moment)}, which is {ahead} ahead of the clock, and stands still until then. "
+        "Hint: set the clock. If it was wrong earlier, see 'Validity' in docs/pubsub.md"
+    )
 
 
 def as_datetime(moment: int | None) -> datetime | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import TypeVar
 
@@ -27,6 +27,7 @@ from tamis.broker.publishing import Line
 from tamis.broker.reader_matcher import ReaderMatcher
 from tamis.broker.retention import read_retention
 from tamis.broker.state import State
+from tamis.broker.stored_ends import store_moment
 from tamis.broker.subscribing import Subscribing
 from tamis.broker.tables import MEMORY, Synchronous, Tables
 from tamis.earlier.history import History
@@ -206,6 +207,9 @@ class Session:
         if not self._read_only:
             self._housekeeping.finish()
         with self._lock:
+            if not self._read_only and not self._state.is_doubtful:
+                with suppress(BrokerError):  # such as a full disk: then time goes on from the last event or change
+                    store_moment(self._tables, self._state.moment)
             self._reading.close()
             self._tables.close()
             if self._cursors is not None:

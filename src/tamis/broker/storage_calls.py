@@ -13,6 +13,7 @@ import numpy as np
 from tamis.broker.arguments import check_storable, plain_path
 from tamis.broker.dropping import drop, glance, too_many_or_old
 from tamis.broker.folder import PART, TABLES, make_folder
+from tamis.broker.moments import clock_problem
 from tamis.broker.retention import WhenFull, checked_retention, write_retention
 from tamis.broker.session import Session
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven
@@ -127,7 +128,7 @@ class StorageCalls(Session):
             "valid_events": self._state.known_valid,
             "valid_events_unsaved": self._state.unsaved_valid,
             "refused_values": self._state.refused_values,
-            "problem": self._housekeeping.problem,
+            "problem": self._housekeeping.problem or clock_problem(self._state.moment, self._state.clock),
             "matcher": self._state.matcher.stats(),
         }
 
