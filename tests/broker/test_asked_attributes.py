@@ -8,17 +8,20 @@ from random import Random
 
 import pytest
 
-from tamis.broker import Broker, asked_attributes
+from tamis.broker import Broker
+from tamis.broker.limits import BrokerLimits
 
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("many", [0, 100])
-def test_what_nobody_asks_about_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int) -> None:
-    monkeypatch.setattr(asked_attributes, "_MANY", many)
-    monkeypatch.setattr(asked_attributes, "_AT_ONCE", 2)
-    now = NOON
-    with Broker(tmp_path, clock=lambda: now) as broker, Broker(tmp_path, clock=lambda: now, read_only=True) as reader:
+def test_what_nobody_asks_about_any_more(tmp_path: Path, many: int) -> None:
+    now, limits = NOON, BrokerLimits(names_to_look_for=many, rows_at_once=2)
+
+    def opened(*, read_only: bool) -> Broker:
+        return Broker(tmp_path, clock=lambda: now, limits=limits, read_only=read_only)
+
+    with opened(read_only=False) as broker, opened(read_only=True) as reader:
 
         def names() -> set[str]:
             found = broker.attributes()

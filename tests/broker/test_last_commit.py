@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tamis.broker import checking
+from tamis.broker import last_commit
 from tamis.broker.folder import LAST_COMMIT, TABLES
 from tamis.errors import BrokerError
 
@@ -64,7 +64,7 @@ def test_a_log_that_is_cut_off_or_gone(tmp_path: Path, monkeypatch: pytest.Monke
     killed.delete()
     tamis.open(shutil.copytree(killed.folder, tmp_path / "copy")).close()
     with monkeypatch.context() as patched:
-        patched.setattr(checking, "_START", tmp_path / "none")
+        patched.setattr(last_commit, "machine_start", lambda: "another")
         tamis.open(killed.folder, read_only=True).close()
     # What is left can be used once the file is deleted.
     (killed.folder / LAST_COMMIT).unlink()

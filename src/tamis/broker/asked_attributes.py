@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tamis.broker.limits import BrokerLimits
 from tamis.broker.reading import Reading
 from tamis.language.reading import to_expression
 from tamis.language.values import INT64_MAX
-
-_MANY = 100
-"""Attributes from which on it is quicker to parse a text than to look for all of them in it."""
-_AT_ONCE = 10_000
-"""Rows that are read together."""
 
 
 class Asked(NamedTuple):
@@ -33,8 +29,8 @@ class Asked(NamedTuple):
 class AskedAttributes:
     """Looks up which attributes are still asked about, and remembers it."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
+    def __init__(self, reading: Reading, limits: BrokerLimits) -> None:
+        self._reading, self._limits = reading, limits
         self._known: tuple[Asked | None, frozenset[str]] = None, frozenset()
         """The last question, and its answer."""
 
@@ -49,7 +45,11 @@ class AskedAttributes:
         for text in self._texts(asked.moment, after):
             if not missing:
                 break
-            if len(missing) > _MANY or "`" in text or any(name.rpartition(".")[2] in text for name in missing):
+            if (
+                len(missing) > self._limits.names_to_look_for
+                or "`" in text
+                or any(name.rpartition(".")[2] in text for name in missing)
+            ):
                 own = to_expression(text).attributes() & missing
                 found |= own
                 missing -= own
@@ -62,7 +62,7 @@ class AskedAttributes:
             "SELECT change, expression FROM subscriptions WHERE change > ? AND removed = 0 AND paused = 0 "
             "AND (started = 1 OR valid_from <= ?) AND coalesce(valid_until, ?) > ? ORDER BY change LIMIT ?"
         )
-        while rows := self._reading.select(sql, (after, moment, INT64_MAX, moment, _AT_ONCE)):
+        while rows := self._reading.select(sql, (after, moment, INT64_MAX, moment, self._limits.rows_at_once)):
             for _, text in rows:
                 yield text
             after = rows[-1][0]

@@ -31,6 +31,8 @@ class BrokerLimits(NamedTuple):
     """Free pages of the tables that are given back in one step."""
     rows_at_once: int = 20_000
     """Rows of a table that are read together."""
+    names_to_look_for: int = 100
+    """Attributes that are looked for in the text of an expression. If there are more, parsing it is quicker."""
     notes_at_once: int = 100
     """Notes of a subscriber that are read together."""
     log_pages: int = 4_096

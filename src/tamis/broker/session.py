@@ -84,7 +84,7 @@ class Session:
             self._reading = open_reading(self._tables, self._lock)
             stack.pop_all()
         self._cursors: Tables | None = None
-        self._asked = AskedAttributes(self._reading)
+        self._asked = AskedAttributes(self._reading, limits)
         self._foreign: ReaderMatcher | None = None
         """The matcher, if another process writes."""
         if read_only:
