@@ -383,7 +383,7 @@ def did_you_mean(word: object, known: list[str]) -> str:
 def shortened(value: object, *, quoted: bool = True, most: int = 100) -> str:
     """A value as messages show it: quoted, and cut in the middle if it is long. Never raises an error."""
     if type(value) in (list, tuple) and len(value) > 2 * most:  # type: ignore[arg-type]
-        value = [*value[:most], *value[-most:]]  # type: ignore[index]  # The middle is not shown, and may be very long.
+        value = value[:most] + value[-most:]  # type: ignore[index]  # The middle is not shown, and may be very long.
     try:
         shown = repr(value) if quoted else str(value)
     except Exception:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tamis.errors import shortened
 from tamis.service.json_reader import object_of_pairs, read_json
 from tamis.service.problems import ProblemError
 
@@ -32,3 +33,9 @@ def test_a_repeated_key_is_found_in_linear_time() -> None:
 def test_the_first_repeated_key_is_named() -> None:
     with pytest.raises(ProblemError, match="the key 'b' is given twice"):
         read_json(b'{"a": 1, "b": 2, "b": 3, "a": 4}', 5)
+
+
+@pytest.mark.parametrize("value", [list(range(1000)), tuple(range(1000))])
+def test_long_values_are_shown_as_before(value: object) -> None:
+    whole = repr(value)
+    assert shortened(value) == f"{whole[:80]} ... {whole[-15:]}"
