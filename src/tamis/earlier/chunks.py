@@ -84,7 +84,7 @@ def is_raw(event: Any) -> bool:
 def may_be_wrong(event: LogEvent, names: Collection[str]) -> bool:
     """Whether a raw event may have a value outside the language for one of these attributes."""
     for name in names if len(names) <= len(event) else event.keys() & names:
-        value = event.get(name)
+        value: Any = event.get(name)
         cls = type(value)
         if (cls is str and not value.isascii()) or (cls is int and not INT64_MIN <= value <= INT64_MAX):
             return True

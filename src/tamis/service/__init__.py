@@ -6,6 +6,7 @@ Read in this order:
     server           one process: sockets, signals, the end       protocol         HTTP with limits on connections and heads
     app              the application: routes and errors           middleware       what surrounds every request
     service          what all requests share                      request_log      logs as JSON lines
+    checks           what keeps a service from starting
     tenant_names     names of tenants and their folders           first_use        compiled before the service is ready
     tenants          a tenant is a broker of its own              work             calls of brokers, in threads
     connections      who makes room when there are too many       origins          which pages may call from a browser

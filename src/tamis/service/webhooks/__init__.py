@@ -7,7 +7,7 @@ Read in this order:
     channel         a connection to one checked address           delivery        one try: sign, send, follow redirects
     store           webhooks and dead letters, in SQLite          reading         notes of a broker as a batch
     post            what the couriers of a tenant share           courier         one webhook at work
-    webhooks        all webhooks of a tenant
+    webhooks        all webhooks of a tenant                      names           looking up the hosts of receivers
 
 The position of a webhook is the cursor of its subscriber in the broker: what is delivered is acknowledged. Tries, states and
 dead letters are in ``webhooks.sqlite`` beside the tables of the broker. Each webhook is a task of the event loop. It holds no
