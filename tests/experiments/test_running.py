@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from _pytest.mark import ParameterSet
 
@@ -20,7 +21,6 @@ from tamis.experiments.filling import Pairs, TableRows
 from tamis.experiments.point import Point
 from tamis.experiments.running import Progress, need, run
 from tamis.experiments.scales import LAPTOP, SMOKE
-from tamis.papers.interface import Matches
 from tamis.workload import generate, preset
 
 TINY = SMOKE._replace(least=100, most=100)
@@ -75,8 +75,8 @@ def test_every_figure_is_measured(figure: Figure, tmp_path: Path) -> None:
 
 def test_a_wrong_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     class Wrong(TableRows):
-        def pairs(self, found: Matches) -> Pairs:
-            return np.append(super().pairs(found), 7)
+        def scanned(self, events: pa.Table) -> Pairs:
+            return np.append(super().scanned(events), 7)
 
     monkeypatch.setattr(tasks, "TableRows", Wrong)
     with pytest.raises(ExperimentError, match="the answers are not equal"):

@@ -5,8 +5,8 @@
     looked at one by one   whole blocks: their summaries              one by one
 
 For each domain, a block has the number of its living events, their lowest and their highest key, and the position of the latest
-event with each of these. For look-ups it also has its
-keys in order. Events that left early are not `alive`; blocks are summarized again if an event of them leaves early.
+event with each of these. For look-ups it also has its keys in order. Events that left early are not `alive`; blocks are
+summarized again if an event of them leaves early.
 """
 
 from __future__ import annotations

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from tamis.experiments.adjusting import ADJUSTING_STEPS
 from tamis.experiments.claims import below, best, fails, grows, lead, together
 from tamis.experiments.contenders import find_contender
-from tamis.experiments.figure import BUILDING, MATCHING, MATCHING_OTHER, MEMORY, Figure, Spot
+from tamis.experiments.figure import BUILDING, MATCHING, MATCHING_OTHER, MEMORY, SHRUNK, Figure, Spot
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
-from tamis.experiments.sweeps import joined, libraries, over, over_changes, over_size
-from tamis.workload import OperatorClass, WorkloadConfig, preset
+from tamis.experiments.sweeps import Sweep, along, joined, libraries, over_changes, over_size
+from tamis.workload import OperatorClass, WorkloadConfig, column, preset
 
 _UNIFORM = preset("be-tree")
 _ZIPF = replace(_UNIFORM, alpha=1.0)
@@ -29,18 +30,9 @@ _BE = ("scan", "be-tree", "propagation", "k-index", "gryphon", "sift")
 _PAPERS = ("SCAN", "SIFT", "k-index", "Gryphon", "Propagation", "BE-Tree", "BE-B")
 _OTHERS = ("SCAN", "SIFT", "k-index", "Gryphon", "Propagation")
 _SIZES = (100_000, 300_000, 500_000, 700_000, 1_000_000)
-_DIMENSIONS = (50, 200, 400, 800, 1_400)
-_LENGTHS = ((5, 13), (14, 22), (25, 35), (45, 58), (66, 81))
-_CARDINALITIES = (48, 150, 1_500, 6_000, 30_000, 150_000)
-_RANGES = (0.06, 0.12, 0.25, 0.5)
-_FEW_VALUES = (2, 3, 5, 10)
-_EQUALITY_RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
-_PROBABILITIES = (0.0001, 0.001, 0.01, 0.03, 0.09)
+"""Half of the sizes of the paper's table are enough for a curve."""
 _CAPACITIES = (5, 20, 80, 160, 320)
 _LEVELS: tuple[OperatorClass, ...] = ("low", "low", "med", "med", "high", "high")
-_SMALL = 100_000
-"""The paper's number of subscriptions for lengths, cardinalities and selectivities."""
-_SHRUNK = "Numbers of subscriptions are divided as the scale says."
 
 
 def _capacities(scale: Scale) -> list[Spot]:
@@ -102,24 +94,28 @@ def _adjusting(base: WorkloadConfig, alpha: float, scale: Scale) -> list[Spot]:
     ]
 
 
-def _texts(letter: str, text: str, sizes: tuple[int, ...], gryphon: float, propagation: float) -> Figure:
+def _texts(letter: str, text: str, gryphon: float, propagation: float) -> Figure:
     return _figure(
         number=f"12{letter}",
         title=f"Matching, DBLP {text}: number of subscriptions",
         axis="subscriptions",
         log=True,
         metric=MATCHING,
-        spots=over_size(_ALL, preset(f"be-tree-{text}"), sizes),
+        spots=_along(text),
         claim="BE-Tree matches fastest, then Gryphon; Propagation is far behind.",
         says=f"BE-Tree takes {gryphon} % less than Gryphon, {propagation} % less than Propagation.",
         judge=together(
             best("BE-Tree", _OTHERS), below("BE-Tree", "Gryphon", gryphon), below("BE-Tree", "Propagation", propagation)
         ),
-        departures=f"{_SHRUNK} Names and titles are made, with the paper's sizes; other files can be given to the preset.",
+        departures=f"{SHRUNK} Names and titles are made, with the paper's sizes; other files can be given to the preset.",
     )
 
 
-_figure = partial(Figure, paper="be-tree", departures=_SHRUNK)
+_figure = partial(Figure, paper="be-tree", departures=SHRUNK)
+
+
+def _along(name: str, **changes: Any) -> Sweep:
+    return along(_ALL, column("be-tree", name), **changes)
 
 
 def _sizes(letter: str, shape: str, base: WorkloadConfig, rival: str, percent: float) -> Figure:
@@ -137,13 +133,12 @@ def _sizes(letter: str, shape: str, base: WorkloadConfig, rival: str, percent: f
 
 
 def _lengths(letter: str, shape: str, base: WorkloadConfig, percent: float) -> Figure:
-    changes = [(size, {"subscription_size": size, "event_size": events}) for size, events in _LENGTHS]
     return _figure(
         number=f"7{letter}",
         title=f"Matching, {shape}: size of subscriptions and events",
         axis="predicates of a subscription",
         metric=MATCHING,
-        spots=over_changes(_ALL, base, changes, subscriptions=_SMALL),
+        spots=_along("sizes", alpha=base.alpha),
         claim="BE-Tree matches fastest; k-index and SIFT suffer most from long subscriptions.",
         says=f"BE-Tree takes {percent} % less than the next best.",
         judge=together(best("BE-Tree", _OTHERS), grows("k-index", least=2.0), grows("SIFT", least=2.0)),
@@ -157,11 +152,11 @@ def _cardinalities(letter: str, shape: str, base: WorkloadConfig, percent: float
         axis="values of an attribute",
         log=True,
         metric=MATCHING,
-        spots=over(_ALL, base, "cardinality", _CARDINALITIES, subscriptions=_SMALL),
+        spots=_along("cardinality", alpha=base.alpha),
         claim="BE-Tree matches fastest; k-index and SIFT cannot be built from 6,000 values on, since they enumerate ranges.",
         says=f"BE-Tree takes {percent} % less than Propagation.",
         judge=together(below("BE-Tree", "Propagation", percent), fails("k-index"), fails("SIFT")),
-        departures=f"{_SHRUNK} Ranges are 12 % of the cardinality: 720 values at 6,000. The paper's 150 is not 12 %.",
+        departures=f"{SHRUNK} Ranges are 12 % of the cardinality: 720 values at 6,000. The paper's 150 is not 12 %.",
     )
 
 
@@ -171,7 +166,7 @@ def _ranges(letter: str, shape: str, base: WorkloadConfig, percent: float) -> Fi
         title=f"Matching, {shape}: width of ranges",
         axis="mean width of BETWEEN, as a share of the values",
         metric=MATCHING,
-        spots=over(_ALL, base, "range_share", _RANGES, subscriptions=_SMALL),
+        spots=_along("range-share", alpha=base.alpha),
         claim="BE-Tree matches fastest; wide ranges hardly change Propagation, and slow down k-index and SIFT.",
         says=f"BE-Tree takes {percent} % less than the next best.",
         judge=together(
@@ -186,13 +181,14 @@ def _ranges(letter: str, shape: str, base: WorkloadConfig, percent: float) -> Fi
 def _selectivities(
     letter: str, shape: str, base: WorkloadConfig, claim: str, says: str, most: float, least: float
 ) -> Figure:
-    changes = [(1 - 1 / values, {"cardinality": values, "operator_class": "min"}) for values in reversed(_FEW_VALUES)]
+    few = column("be-tree", "dimension-selectivity")
+    places = [(1 - 1 / count, {"cardinality": count}) for count in map(int, reversed(few.values))]  # type: ignore[arg-type]
     return _figure(
         number=f"9{letter}",
         title=f"Matching, {shape}: selectivity of the dimensions",
         axis="share of the values that an equality rules out, falling",
         metric=MATCHING,
-        spots=over_changes(_ALL, base, changes, subscriptions=_SMALL),
+        spots=over_changes(_ALL, few.config(2, alpha=base.alpha), places),
         claim=claim,
         says=says,
         judge=together(
@@ -205,7 +201,7 @@ def _selectivities(
 
 
 def _equalities(letter: str, shape: str, base: WorkloadConfig) -> Figure:
-    sweep = over(_ALL, base, "equality_ratio", _EQUALITY_RATIOS)
+    sweep = _along("equality-ratio", alpha=base.alpha)
     few, only = (
         together(best("BE-Tree", _OTHERS, 0.2), below("BE-Tree", "Gryphon", 88, 0.2)),
         best("BE-Tree", _OTHERS, 1.0),
@@ -237,8 +233,11 @@ def _probabilities(letter: str, shape: str, base: WorkloadConfig, level: Operato
         axis="share of the subscriptions that match",
         log=True,
         metric=MATCHING,
-        spots=over(
-            _STRONG if strong else _ALL, replace(base, operator_class=level), "match_probability", _PROBABILITIES
+        spots=along(
+            _STRONG if strong else _ALL,
+            column("be-tree", "match-probability"),
+            alpha=base.alpha,
+            operator_class=level,
         ),
         claim=(
             "BE-Tree is ahead of Gryphon and SCAN by orders of magnitude."
@@ -274,7 +273,7 @@ FIGURES = (
         axis="dimensions",
         log=True,
         metric=MATCHING,
-        spots=over(_ALL, _UNIFORM, "dimensions", _DIMENSIONS),
+        spots=_along("dimensions"),
         claim="BE-Tree matches fastest; k-index and SIFT suffer where dimensions are few.",
         says="BE-Tree takes 93 % less than k-index at 50 dimensions, 75 % less at 1,400.",
         judge=together(
@@ -287,7 +286,7 @@ FIGURES = (
         axis="dimensions",
         log=True,
         metric=MATCHING,
-        spots=over(_ALL, _ZIPF, "dimensions", _DIMENSIONS),
+        spots=_along("dimensions", alpha=_ZIPF.alpha),
         claim="BE-Tree matches fastest; k-index does not gain from more dimensions.",
         says="BE-Tree takes 97 % less than k-index.",
         judge=together(best("BE-Tree", _OTHERS), below("BE-Tree", "k-index", 97)),
@@ -322,8 +321,8 @@ FIGURES = (
         _probabilities(letter, shape, base, level)
         for letter, level, (shape, base) in zip("abcdef", _LEVELS, _SHAPES * 3, strict=True)
     ),
-    _texts("a", "authors", (100_000, 200_000, 400_000, 760_000), 37, 98),
-    _texts("b", "titles", (50_000, 100_000, 150_000, 250_000), 51, 99),
+    _texts("a", "authors", 37, 98),
+    _texts("b", "titles", 51, 99),
     *(
         _figure(
             number=f"13{letter}",
@@ -334,7 +333,7 @@ FIGURES = (
             claim="At the end the time is close to that of the beginning.",
             says="Only curves.",
             judge=grows("BE-Tree", most=1.25, least=0.0),
-            departures=f"{_SHRUNK} The paper does not tell its numbers; here 30,000 at every scale but smoke.",
+            departures=f"{SHRUNK} The paper does not tell its numbers; here 30,000 at every scale but smoke.",
         )
         for letter, names, base, alpha in (
             ("a", ("uniform", "Zipf"), _UNIFORM, 1.0),
@@ -361,7 +360,7 @@ FIGURES = (
         claim="A million subscriptions are built one by one within five seconds.",
         says="Uniform 4.75 s, Zipf 4.27 s; sizes 84 and 82 MB.",
         judge=grows("BE-Tree", most=2.0),
-        departures=f"{_SHRUNK} The paper's data sets of authors and titles are those of figure 12.",
+        departures=f"{SHRUNK} The paper's data sets of authors and titles are those of figure 12.",
     ),
     _figure(
         number="table-5b",

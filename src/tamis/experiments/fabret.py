@@ -11,7 +11,7 @@ from functools import partial
 
 from tamis.experiments.aging import AGING_ROUNDS
 from tamis.experiments.claims import best, grows, lead, order, together
-from tamis.experiments.figure import BUILDING, MATCHING, MEMORY, Figure, Judge, Metric, Spot
+from tamis.experiments.figure import BUILDING, MATCHING, MEMORY, SHRUNK, Figure, Judge, Metric, Spot
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
 from tamis.experiments.sweeps import bars, joined, libraries, over, over_changes, over_size
@@ -22,10 +22,9 @@ _ALL = ("counting", "propagation", "propagation-wp", "static", "dynamic", "tamis
 _AGED = (("Dynamic", "dynamic", False), ("No-change", "dynamic", True), ("Tamis", "tamis", False))
 """Lines of the aging experiment: name, contender, and whether its tables are frozen after the start."""
 _SIZES = (500_000, 1_000_000, 2_000_000, 4_000_000, 6_000_000)
-_SHRUNK = "Numbers of subscriptions are divided as the scale says."
 _ORDER = ("Dynamic", "Propagation-wp", "Propagation", "Counting")
 
-_figure = partial(Figure, paper="fabret", departures=_SHRUNK)
+_figure = partial(Figure, paper="fabret", departures=SHRUNK)
 
 
 def _by_size(number: str, title: str, metric: Metric, claim: str, says: str, judge: Judge) -> Figure:
@@ -130,7 +129,7 @@ FIGURES = (
             says="Its numbers are lost; the curves run over hours.",
             judge=judge,
             departures=(
-                f"{_SHRUNK} At scale paper 1,000,000 subscriptions are live. The change begins after the fourth round. "
+                f"{SHRUNK} At scale paper 1,000,000 subscriptions are live. The change begins after the fourth round. "
                 "No-change is dynamic clustering that creates and drops no tables after the start."
             ),
         )

@@ -16,6 +16,9 @@ from tamis.experiments.contenders import find_contender
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
 
+SHRUNK = "Numbers of subscriptions are divided as the scale says."
+"""The departure of most figures."""
+
 Place: TypeAlias = int | float | str
 """A value of the horizontal axis; a word stands for a bar."""
 
@@ -145,13 +148,10 @@ class Figure:
         return Value(spot.place, self.metric.read(figures["parts"][spot.part] if spot.part else figures))
 
 
-def spots_of(
-    contenders: Iterable[str], places: Sequence[tuple[Place, Any]], options: Mapping[str, Any] | None = None
-) -> list[Spot]:
+def spots_of(contenders: Iterable[str], places: Sequence[tuple[Place, Any]]) -> list[Spot]:
     """The spots of a plot with a line for each contender. `places` are places of the axis with their workloads."""
-    pairs = tuple((options or {}).items())
     return [
-        Spot(find_contender(name).label, place, Point(name, workload, options=pairs))
+        Spot(find_contender(name).label, place, Point(name, workload))
         for name in contenders
         for place, workload in places
     ]

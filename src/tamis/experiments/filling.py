@@ -14,6 +14,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,9 +88,9 @@ class Filled(ABC):
 class FilledIndex(Filled):
     """An index of the papers."""
 
-    def __init__(self, workload: Workload, name: str, options: dict[str, Any], observed: Observed) -> None:
-        super().__init__(workload)
-        self._rows = TableRows(workload)
+    def __init__(self, rows: TableRows, name: str, options: dict[str, Any], observed: Observed) -> None:
+        super().__init__(rows.workload)
+        self._rows, workload = rows, rows.workload
         self.index = self._rows.index(name, options)
         for events in observed.of(workload):
             self.index.observe(self.take(events), self._rows.dimensions)
@@ -122,9 +123,10 @@ class TableRows:
     def __init__(self, workload: Workload) -> None:
         store = new_store("scan")
         assert isinstance(store, PaperStore)
-        matcher_over(store).add_table(workload.subscriptions())
+        self.subscriptions = workload.subscriptions()
+        matcher_over(store).add_table(self.subscriptions)
+        self.workload = workload
         self._store = store
-        self._count = workload.config.subscriptions
         self.dimensions = len(store.dimensions)
         owners = store.owners.view()
         self.rows = np.flatnonzero(owners.owners > 0).astype(np.int32)
@@ -135,11 +137,15 @@ class TableRows:
         assert kind is not None
         return kind(self._store.table, kind.options_type.read(options, name), self._store.index.kind_of)
 
-    def scan(self) -> Scan:
-        """A scan of all rows."""
+    @cached_property
+    def _scan(self) -> Scan:
         scan = Scan(self._store.table)
         scan.insert(self.rows)
         return scan
+
+    def scanned(self, events: pa.Table) -> Pairs:
+        """What a scan of all rows finds."""
+        return self.pairs(self._scan.match(self.encoded(events), self.dimensions))
 
     def encoded(self, events: pa.Table) -> EventBatch:
         """Events as indexes take them."""
@@ -148,27 +154,27 @@ class TableRows:
     def pairs(self, found: Matches) -> Pairs:
         """Pairs of event and subscription: every owner of the conjunctions that were found."""
         events, slots = self._store.owners.of_matches(found.event, found.conjunction)
-        return _pairs(events, slots, self._count)
+        return _pairs(events, slots, self.workload.config.subscriptions)
 
 
 class FilledEngine(Filled):
     """Our engine."""
 
-    def __init__(self, workload: Workload, observed: Observed) -> None:
-        super().__init__(workload)
+    def __init__(self, rows: TableRows, observed: Observed) -> None:
+        super().__init__(rows.workload)
         self._store = EngineStore()
         matcher = matcher_over(self._store)
-        matcher.add_table(workload.subscriptions())
+        matcher.add_table(rows.subscriptions)
         # Observed as the other indexes are: the engine learns how common values are, and builds its segments by that.
-        for events in observed.of(workload):
+        for events in observed.of(rows.workload):
             matcher.match_batch(events, 1)
         self._store.sample.next = sys.maxsize  # No new plan is made in the background while it is timed.
         segments, deltas, life, _, _ = self._store.engine.version
         # Few subscriptions lie in a delta, and none was removed. What segments of them would take is measured all the same.
         parts = [segment.rows(life) for segment in segments] + [view.rows for _, view in deltas]
-        rows = concatenated(parts)
+        built = concatenated(parts)
         begun = time.perf_counter()
-        segments_of(rows, None)
+        segments_of(built, None)
         self.build_seconds = time.perf_counter() - begun
 
     def take(self, events: pa.Table) -> EventBatch:
@@ -191,10 +197,10 @@ class FilledEngine(Filled):
 class FilledPeer(Filled):
     """DuckDB or polars."""
 
-    def __init__(self, workload: Workload, name: str) -> None:
-        super().__init__(workload)
+    def __init__(self, rows: TableRows, name: str) -> None:
+        super().__init__(rows.workload)
         self._wide = name == "polars"
-        table = workload.subscriptions()
+        table = rows.subscriptions
         begun = time.perf_counter()
         self._peer = Polars(table) if self._wide else DuckDB(table)
         self.build_seconds = time.perf_counter() - begun
@@ -225,13 +231,11 @@ class FilledPeer(Filled):
         return None
 
 
-def filled(workload: Workload, index: str, options: dict[str, Any], observed: Observed) -> Filled:
+def filled(rows: TableRows, index: str, options: dict[str, Any], observed: Observed) -> Filled:
     """A contender with this index, our engine (`auto`) or a library, filled with the subscriptions of a workload."""
     if index in LIBRARIES:
-        return FilledPeer(workload, index)
-    if index == "auto":
-        return FilledEngine(workload, observed)
-    return FilledIndex(workload, index, options, observed)
+        return FilledPeer(rows, index)
+    return FilledEngine(rows, observed) if index == "auto" else FilledIndex(rows, index, options, observed)
 
 
 def _pairs(events: npt.NDArray[Any], subscriptions: npt.NDArray[Any], count: int) -> Pairs:

@@ -11,28 +11,21 @@ from functools import partial
 
 from tamis.experiments.claims import best, fails, flatter, grows, lead, together
 from tamis.experiments.contenders import find_contender
-from tamis.experiments.figure import BUILDING, MATCHING, MATCHING_OTHER, MEMORY, Figure, Metric, Spot
+from tamis.experiments.figure import BUILDING, MATCHING, MATCHING_OTHER, MEMORY, SHRUNK, Figure, Metric, Spot
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
-from tamis.experiments.sweeps import Sweep, joined, libraries, over, over_size
-from tamis.workload import preset
+from tamis.experiments.sweeps import Sweep, along, joined, libraries, over, over_size
+from tamis.workload import column, preset
 
-_BASE = preset("op-index")
 _ALL = ("k-index", "be-tree", "op-index-bs", "op-index", "tamis")
 _PAPERS = ("k-index", "BE-Tree", "OpIndex-BS", "OpIndex")
-_SIZES = (1_000_000, 10_000_000, 20_000_000, 30_000_000, 40_000_000)
-_DIMENSIONS = (20_000, 30_000, 40_000, 50_000, 60_000)
-_LARGEST = (4, 8, 12, 16, 20)
-_EVENT_SIZES = (20, 40, 60, 80, 100, 120)
-_EQUALITY_RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
-_CARDINALITIES = (50, 200, 800, 3_200, 12_800)
-_ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+_SIZES = column("op-index", "subscriptions")
+_LARGEST = column("op-index", "subscription-size").values
 _CAPACITIES = (5, 50, 100, 150, 250)
 
 _LOG_SIZES = (1_000_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000)
-_SHRUNK = "Numbers of subscriptions are divided as the scale says."
 
-_figure = partial(Figure, paper="op-index", departures=_SHRUNK)
+_figure = partial(Figure, paper="op-index", departures=SHRUNK)
 
 
 def _forms(places: Sequence[tuple[int, int, int]]) -> list[Spot]:
@@ -77,7 +70,7 @@ def _log(letter: str, metric: Metric, operator: str, documents: str, title: str)
         if building
         else "Messages: OpIndex is 4 to 9 times as fast as BE-Tree, 100 times as k-index.",
         judge=judge,
-        departures=f"{_SHRUNK} Queries and documents are made, with the paper's sizes.",
+        departures=f"{SHRUNK} Queries and documents are made, with the paper's sizes.",
     )
 
 
@@ -103,8 +96,12 @@ def _products(letter: str, metric: Metric, name: str, title: str, sweep: Callabl
         else "OpIndex matches fastest; its lead over BE-Tree grows with the size of subscriptions.",
         says="Orders of magnitude." if building else "Only curves.",
         judge=lead("OpIndex", "BE-Tree", 100) if building else best("OpIndex", _PAPERS),
-        departures=f"{_SHRUNK} Products are made, with the paper's sizes.",
+        departures=f"{SHRUNK} Products are made, with the paper's sizes.",
     )
+
+
+def _along(name: str) -> Sweep:
+    return along(_ALL, column("op-index", name))
 
 
 def _capacities(scale: Scale) -> list[Spot]:
@@ -144,7 +141,7 @@ def _attributes(letter: str, metric: Metric, title: str, claim: str) -> Figure:
         title=f"{title}: number of dimensions",
         axis="dimensions",
         metric=metric,
-        spots=over(_ALL, _BASE, "dimensions", _DIMENSIONS),
+        spots=_along("dimensions"),
         claim=claim,
         says="Only curves.",
         judge=together(best("OpIndex", ("k-index", "BE-Tree")), best("k-index", ("BE-Tree",)))
@@ -182,7 +179,7 @@ FIGURES = (
         axis="subscriptions",
         log=True,
         metric=MEMORY,
-        spots=over_size(_ALL, _BASE, _SIZES),
+        spots=along(_ALL, _SIZES),
         claim="OpIndex needs least memory, then BE-Tree; k-index needs most.",
         says="BE-Tree needs 2 times, k-index 7 times the memory of OpIndex.",
         judge=together(lead("OpIndex", "BE-Tree", 2), lead("OpIndex", "k-index", 7)),
@@ -193,7 +190,7 @@ FIGURES = (
         axis="values of an attribute",
         log=True,
         metric=MEMORY,
-        spots=over(_ALL, _BASE, "cardinality", _CARDINALITIES),
+        spots=_along("cardinality"),
         claim="OpIndex is not affected by the cardinality, BE-Tree grows, and k-index runs out of memory.",
         says="OpIndex always 0.2 GB; BE-Tree from 1 to 10 GB; k-index fails from 3,200 on.",
         judge=together(grows("OpIndex", most=1.2), grows("BE-Tree", least=10**0.5), fails("k-index")),
@@ -204,7 +201,7 @@ FIGURES = (
         axis="subscriptions",
         log=True,
         metric=BUILDING,
-        spots=over_size(_ALL, _BASE, _SIZES),
+        spots=along(_ALL, _SIZES),
         claim="OpIndex is inserted into fastest, with BS slightly ahead, then k-index, then BE-Tree.",
         says="OpIndex is 3 orders of magnitude below BE-Tree, and 1 below k-index.",
         judge=together(lead("OpIndex", "BE-Tree", 1_000), lead("OpIndex", "k-index", 10)),
@@ -214,7 +211,7 @@ FIGURES = (
         title="Insertion: largest size of subscriptions",
         axis="largest number of predicates",
         metric=BUILDING,
-        spots=over(_ALL, _BASE, "subscription_size", _LARGEST),
+        spots=_along("subscription-size"),
         claim="OpIndex is inserted into fastest, with BS slightly ahead, then k-index, then BE-Tree.",
         says="OpIndex is 3 orders of magnitude below BE-Tree, and 1 below k-index.",
         judge=together(lead("OpIndex", "BE-Tree", 1_000), lead("OpIndex", "k-index", 10)),
@@ -223,7 +220,7 @@ FIGURES = (
         "a",
         "number of subscriptions",
         "subscriptions",
-        joined(over_size(_ALL, _BASE, _SIZES), libraries(_BASE, _SIZES)),
+        joined(along(_ALL, _SIZES), libraries(_SIZES.default, _SIZES.values)),
         "OpIndex matches fastest, and scales better than OpIndex-BS.",
         log=True,
     ),
@@ -231,28 +228,28 @@ FIGURES = (
         "b",
         "largest size of subscriptions",
         "largest number of predicates",
-        over(_ALL, _BASE, "subscription_size", _LARGEST),
+        _along("subscription-size"),
         "OpIndex scales best; k-index grows with the size, and BE-Tree degrades at 20.",
     ),
     _matching(
         "c",
         "size of events",
         "attributes of an event",
-        over(_ALL, _BASE, "event_size", _EVENT_SIZES),
+        _along("event-size"),
         "OpIndex scales like BE-Tree, OpIndex-BS comes close to BE-Tree at large events, k-index scales worst.",
     ),
     _matching(
         "d",
         "share of equalities",
         "share of = among predicates",
-        over(_ALL, _BASE, "equality_ratio", _EQUALITY_RATIOS),
+        _along("equality-ratio"),
         "All become faster with more equalities, k-index and BE-Tree most so.",
     ),
     _matching(
         "e",
         "cardinality",
         "values of an attribute",
-        over(_ALL, _BASE, "cardinality", _CARDINALITIES),
+        _along("cardinality"),
         "The time does not change with the cardinality.",
         log=True,
     ),
@@ -260,7 +257,7 @@ FIGURES = (
         "f",
         "Zipf's alpha of attributes and values",
         "alpha",
-        over(_ALL, _BASE, "alpha", _ALPHAS),
+        _along("alpha"),
         "OpIndex always matches fastest, and scales better than k-index.",
     ),
     _log("a", BUILDING, "words", "twitter", "Building, queries of ="),
@@ -281,11 +278,11 @@ FIGURES = (
         axis="clauses of all subscriptions",
         log=True,
         metric=MATCHING,
-        spots=lambda scale: _forms([(count, count, 5) for count in scale.sizes(_SIZES[:-2])]),
+        spots=lambda scale: _forms([(count, count, 5) for count in scale.sizes(_SIZES.values[:-2])]),
         claim="DNF scales better with the number of subscriptions.",
         says="Only curves.",
         judge=flatter("OpIndex, DNF", "OpIndex, CNF"),
-        departures=f"{_SHRUNK} The subscriptions of the workload are the clauses, so there are a third as many of several.",
+        departures=f"{SHRUNK} The subscriptions of the workload are the clauses, so there are a third as many of several.",
     ),
     _figure(
         number="13b",
@@ -298,7 +295,7 @@ FIGURES = (
         claim="CNF scales better with the number of clauses.",
         says="Only curves.",
         judge=flatter("OpIndex, CNF", "OpIndex, DNF"),
-        departures=f"{_SHRUNK} All clauses together are as many at each place.",
+        departures=f"{SHRUNK} All clauses together are as many at each place.",
     ),
     _figure(
         number="14a",
@@ -309,7 +306,7 @@ FIGURES = (
         claim="More prefixes take longer; with prefixes only an event still takes little.",
         says="Less than 400 microseconds with prefixes only, at 1M subscriptions.",
         judge=grows("OpIndex", least=1.0),
-        departures=f"{_SHRUNK} Words are made.",
+        departures=f"{SHRUNK} Words are made.",
     ),
     _figure(
         number="14b",
@@ -322,7 +319,7 @@ FIGURES = (
         claim="The length changes little; longer prefixes are slightly faster.",
         says="Only curves.",
         judge=grows("OpIndex", most=1.1),
-        departures=f"{_SHRUNK} Words are made.",
+        departures=f"{SHRUNK} Words are made.",
     ),
 )
 """All figures of the paper, in its order."""

@@ -59,15 +59,11 @@ class Pages(NamedTuple):
 def write_pages(folder: Path, scale: Scale, pages: Path | None = None) -> Pages:
     """Write the pages of the results that a folder has, there or into the folder `pages`. Without any, nothing is written."""
     target = folder if pages is None else pages
-    judged = {paper: there for paper in PAPERS if (there := _judged(paper, scale, folder))}
+    points = [point for figure in find_figures() for point in figure.points(scale)]
+    results = results_of(points, scale, folder)
+    judged = {paper: there for paper in PAPERS if (there := _judged(paper, scale, results))}
     if not judged:
         return Pages([], [])
-    results = {
-        point: result
-        for paper in judged
-        for figure in find_figures(paper)
-        for point, result in results_of(figure.points(scale), scale, folder).items()
-    }
     front = target / "index.md"
     files = [front]
     for paper, there in judged.items():
@@ -79,13 +75,11 @@ def write_pages(folder: Path, scale: Scale, pages: Path | None = None) -> Pages:
     return Pages(files, [each for there in judged.values() for each in there])
 
 
-def _judged(paper: str, scale: Scale, folder: Path) -> list[Judged]:
+def _judged(paper: str, scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> list[Judged]:
     """The figures of a paper that were measured whole."""
     judged = []
     for figure in find_figures(paper):
-        points = figure.points(scale)
-        results = results_of(points, scale, folder)
-        if len(results) == len(points):
+        if all(point in results for point in figure.points(scale)):
             curves = figure.curves(scale, results)
             judged.append(Judged(figure, curves, figure.judge(curves)))
     return judged

@@ -8,57 +8,56 @@ are derived.
 
 from __future__ import annotations
 
-from tamis.experiments.claims import below, best, grows, lead, order, together
-from tamis.experiments.figure import BUILDING, MATCHING, MATCHING_OTHER, MEMORY, Figure
-from tamis.experiments.sweeps import bars, joined, libraries, over, over_changes, over_size
-from tamis.workload import preset
+from functools import partial
+from typing import Any
 
-_DENSE, _SPARSE = preset("ps-tree-dense"), preset("ps-tree-sparse")
+from tamis.experiments.claims import below, best, grows, lead, order, together
+from tamis.experiments.figure import BUILDING, MATCHING, MATCHING_OTHER, MEMORY, SHRUNK, Figure
+from tamis.experiments.sweeps import Sweep, along, bars, joined, libraries
+from tamis.workload import column, preset
+
+_SPARSE = {"dimensions": preset("ps-tree-sparse").dimensions}
 _RIVALS = ("scan", "k-index", "propagation", "op-index", "be-tree")
 _ALL = (*_RIVALS, "pst-bloom", "pst-hash", "tamis")
 _BUILT = tuple(name for name in _ALL if name != "scan")
-_SIZES = (300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000)
-_ALPHAS = (0, 1, 2, 3, 4, 5)
-_DIMENSIONS = (100, 300, 1_000, 3_000, 10_000, 30_000)
-_CARDINALITIES = (3, 10, 30, 100, 300, 1_000)
-_SUBSCRIPTION_SIZES = (5, 10, 15, 20, 25, 30)
-_EVENT_SIZES = (30, 42, 54, 66, 78, 90)
-_PROBABILITIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
-_EQUALITY_RATIOS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _PAPERS = ("SCAN", "k-index", "Propagation", "OpIndex", "BE-Tree", "PSTBloom", "PSTHash")
-_SHRUNK = "Numbers of subscriptions are divided as the scale says."
-_MADE_TEXT = f"{_SHRUNK} Queries and documents are made; the paper's log and documents are not public."
-_MADE_ADS = f"{_SHRUNK} Advertisements are made with the paper's sizes; its data is not public."
+_MADE_TEXT = f"{SHRUNK} Queries and documents are made; the paper's log and documents are not public."
+_MADE_ADS = f"{SHRUNK} Advertisements are made with the paper's sizes; its data is not public."
 _LOG = bars(_ALL, (("query log", preset("ps-tree-query-log")),))
 _ADS = bars(_ALL, (("advertisements", preset("ps-tree-ads")),))
 _INTERVALS = bars(
     ("scan", "interval-tree", "segment-tree", "ps-tree", "tamis"), (("intervals", preset("ps-tree-intervals")),)
 )
 
+_SIZES = column("ps-tree", "subscriptions")
+_figure = partial(Figure, paper="ps-tree", departures=SHRUNK)
+
+
+def _along(contenders: tuple[str, ...], name: str, **changes: Any) -> Sweep:
+    return along(contenders, column("ps-tree", name), **changes)
+
+
 FIGURES = (
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="5a",
         title="Building, dense: number of subscriptions",
         axis="subscriptions",
         log=True,
         metric=BUILDING,
-        spots=over_size(_BUILT, _DENSE, _SIZES),
+        spots=_along(_BUILT, "subscriptions"),
         claim="PSTBloom builds fastest, and BE-Tree is next.",
         says="At 100M subscriptions PSTBloom takes 78 % less than BE-Tree.",
         judge=together(best("PSTBloom", _PAPERS[1:]), below("PSTBloom", "BE-Tree", 78)),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="5b",
         title="Building: number of dimensions",
         axis="dimensions",
         log=True,
         metric=BUILDING,
         spots=joined(
-            over(_BUILT, _DENSE, "dimensions", _DIMENSIONS),
-            over(("op-index-sorted",), _DENSE, "dimensions", _DIMENSIONS),
+            _along(_BUILT, "dimensions"),
+            _along(("op-index-sorted",), "dimensions"),
         ),
         claim=(
             "BE-Tree and Propagation grow with the dimensions; PSTBloom and PSTHash do not. OpIndex kept sorted after "
@@ -72,15 +71,13 @@ FIGURES = (
             grows("Propagation", least=2.0),
             lead("PSTBloom", "OpIndex, kept sorted", 1_000, 100),
         ),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="5c",
         title="Building, dense: size of subscriptions",
         axis="predicates of a subscription",
         metric=BUILDING,
-        spots=over(_BUILT, _DENSE, "subscription_size", _SUBSCRIPTION_SIZES),
+        spots=_along(_BUILT, "subscription-size"),
         claim="PSTBloom, OpIndex and k-index grow with the size; BE-Tree and Propagation do not; PSTHash falls.",
         says="Only curves.",
         judge=together(
@@ -91,15 +88,13 @@ FIGURES = (
             grows("Propagation", most=2.0),
             grows("PSTHash", most=1.0),
         ),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="5d",
         title="Building, dense: share of equalities",
         axis="share of = among predicates",
         metric=BUILDING,
-        spots=over(_BUILT, _DENSE, "equality_ratio", _EQUALITY_RATIOS),
+        spots=_along(_BUILT, "equality-ratio"),
         claim="All indexes build faster with more equalities, PSTHash most so; PSTBloom builds fastest.",
         says="Only curves.",
         judge=together(
@@ -109,139 +104,118 @@ FIGURES = (
             ),
             best("PSTBloom", _PAPERS[1:]),
         ),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="6a",
         title="Matching, dense: number of subscriptions",
         axis="subscriptions",
         log=True,
         metric=MATCHING,
-        spots=joined(over_size(_ALL, _DENSE, _SIZES), libraries(_DENSE, _SIZES)),
+        spots=joined(_along(_ALL, "subscriptions"), libraries(_SIZES.default, _SIZES.values)),
         claim="PSTBloom matches fastest at the smallest size, PSTHash from 1M on.",
         says="At 300K PSTBloom takes 84 % less than OpIndex; at 100M PSTHash takes 92 % less than OpIndex.",
         judge=together(best("PSTHash", _PAPERS), below("PSTHash", "OpIndex", 92)),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="6b",
         title="Matching, sparse: number of subscriptions",
         axis="subscriptions",
         log=True,
         metric=MATCHING,
-        spots=over_size(_ALL, _SPARSE, _SIZES),
+        spots=_along(_ALL, "subscriptions", **_SPARSE),
         claim="PSTBloom always matches fastest; PSTHash comes up to OpIndex at 30M.",
         says="Only curves.",
         judge=best("PSTBloom", _PAPERS),
-        departures=_SHRUNK,
     ),
     *(
-        Figure(
-            paper="ps-tree",
+        _figure(
             number=number,
             title=f"Matching, {shape}: Zipf's alpha of the attributes",
             axis="alpha",
             metric=MATCHING,
-            spots=over(_ALL, base, "alpha", _ALPHAS),
+            spots=_along(_ALL, "alpha", **changes),
             claim="PSTHash matches fastest under Zipf; BE-Tree is ahead of OpIndex, and k-index behind SCAN.",
             says="Only curves.",
             judge=together(best("PSTHash", _PAPERS), order("BE-Tree", "OpIndex"), order("SCAN", "k-index")),
-            departures=_SHRUNK,
         )
-        for number, shape, base in (("7a", "dense", _DENSE), ("7b", "sparse", _SPARSE))
+        for number, shape, changes in (("7a", "dense", {}), ("7b", "sparse", _SPARSE))
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="8a",
         title="Matching: number of dimensions",
         axis="dimensions",
         log=True,
         metric=MATCHING,
-        spots=over(_ALL, _DENSE, "dimensions", _DIMENSIONS),
+        spots=_along(_ALL, "dimensions"),
         claim="With more dimensions PSTBloom, OpIndex and k-index become faster, more so than PSTHash and BE-Tree.",
         says="Only curves.",
         judge=together(*(grows(name, most=0.5) for name in ("PSTBloom", "OpIndex", "k-index"))),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="8b",
         title="Matching: dimensions, with as many subscriptions for each",
         axis="dimensions",
         log=True,
         metric=MATCHING,
-        spots=over_changes(
-            _ALL, _DENSE, [(count, {"dimensions": count, "subscriptions": count * 3_333}) for count in _DIMENSIONS]
-        ),
+        spots=_along(_ALL, "dimensions-and-subscriptions"),
         claim="Above 300 dimensions PSTBloom matches fastest.",
         says="Only curves.",
         judge=best("PSTBloom", _PAPERS),
-        departures=f"{_SHRUNK} The paper does not tell how many subscriptions a dimension has; here 3,333.",
+        departures=f"{SHRUNK} The paper does not tell how many subscriptions a dimension has; here 33.",
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="9a",
         title="Matching, dense: cardinality",
         axis="values of an attribute",
         log=True,
         metric=MATCHING,
-        spots=over(_ALL, _DENSE, "cardinality", _CARDINALITIES),
+        spots=_along(_ALL, "cardinality"),
         claim="PSTHash matches fastest below 300 values, PSTBloom from there on.",
         says="At 1,000 values PSTBloom takes 91 % less than OpIndex.",
         judge=together(best("PSTBloom", _PAPERS), below("PSTBloom", "OpIndex", 91)),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="9b",
         title="Matching, sparse: cardinality",
         axis="values of an attribute",
         log=True,
         metric=MATCHING,
-        spots=over(_ALL, _SPARSE, "cardinality", _CARDINALITIES),
+        spots=_along(_ALL, "cardinality", **_SPARSE),
         claim="PSTBloom matches fastest.",
         says="Only curves.",
         judge=best("PSTBloom", _PAPERS),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="10a",
         title="Matching, dense: size of subscriptions",
         axis="predicates of a subscription",
         metric=MATCHING,
-        spots=over(_ALL, _DENSE, "subscription_size", _SUBSCRIPTION_SIZES),
+        spots=_along(_ALL, "subscription-size"),
         claim="PSTBloom, PSTHash, BE-Tree and Propagation become faster with the size, OpIndex becomes slower.",
         says="From 5 to 30 predicates OpIndex takes 350 % more.",
         judge=together(
             *(grows(name, most=1.0) for name in ("PSTBloom", "PSTHash", "BE-Tree", "Propagation")),
             grows("OpIndex", least=4.5**0.5),
         ),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="10b",
         title="Matching, sparse: size of subscriptions",
         axis="predicates of a subscription",
         metric=MATCHING,
-        spots=over(_ALL, _SPARSE, "subscription_size", _SUBSCRIPTION_SIZES),
+        spots=_along(_ALL, "subscription-size", **_SPARSE),
         claim="Only OpIndex becomes slower with the size.",
         says="From 5 to 30 predicates OpIndex takes 200 % more.",
         judge=together(
             grows("OpIndex", least=3**0.5), *(grows(name, most=1.5) for name in ("PSTBloom", "PSTHash", "BE-Tree"))
         ),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="11a",
         title="Matching, dense: size of events",
         axis="attributes of an event",
         metric=MATCHING,
-        spots=over(_ALL, _DENSE, "event_size", _EVENT_SIZES),
+        spots=_along(_ALL, "event-size"),
         claim="All but Propagation and SCAN become slower with the size of events; PSTHash matches fastest.",
         says="At 90 attributes PSTHash takes 85 % less than BE-Tree.",
         judge=together(
@@ -249,15 +223,13 @@ FIGURES = (
             below("PSTHash", "BE-Tree", 85),
             *(grows(name, least=1.0) for name in ("k-index", "OpIndex", "BE-Tree", "PSTBloom", "PSTHash")),
         ),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="11b",
         title="Matching, sparse: size of events",
         axis="attributes of an event",
         metric=MATCHING,
-        spots=over(_ALL, _SPARSE, "event_size", _EVENT_SIZES),
+        spots=_along(_ALL, "event-size", **_SPARSE),
         claim="All but Propagation and SCAN become slower with the size of events; PSTBloom matches fastest.",
         says="At 90 attributes PSTBloom takes 80 % less than OpIndex.",
         judge=together(
@@ -265,34 +237,30 @@ FIGURES = (
             below("PSTBloom", "OpIndex", 80),
             *(grows(name, least=1.0) for name in ("k-index", "OpIndex", "BE-Tree", "PSTBloom", "PSTHash")),
         ),
-        departures=_SHRUNK,
     ),
     *(
-        Figure(
-            paper="ps-tree",
+        _figure(
             number=number,
             title=f"Matching, {shape}: share of subscriptions that match",
             axis="share that matches",
             log=True,
             metric=MATCHING,
-            spots=over(_ALL, base, "match_probability", _PROBABILITIES),
+            spots=_along(_ALL, "match-probability", **changes),
             claim=(
                 "Where half of the subscriptions match, BE-Tree, OpIndex and Propagation come close to SCAN; PSTBloom and "
                 "PSTHash do not."
             ),
             says="At 50 % PSTBloom and PSTHash take about 25 % of what SCAN takes.",
             judge=together(below("PSTBloom", "SCAN", 75), below("PSTHash", "SCAN", 75)),
-            departures=_SHRUNK,
         )
-        for number, shape, base in (("12a", "dense", _DENSE), ("12b", "sparse", _SPARSE))
+        for number, shape, changes in (("12a", "dense", {}), ("12b", "sparse", _SPARSE))
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="13a",
         title="Matching, dense: share of equalities",
         axis="share of = among predicates",
         metric=MATCHING,
-        spots=over((*_ALL, "pst-hash-cells"), _DENSE, "equality_ratio", _EQUALITY_RATIOS),
+        spots=_along((*_ALL, "pst-hash-cells"), "equality-ratio"),
         claim="All become faster with more equalities; PSTHash always matches fastest.",
         says="Only curves.",
         judge=together(
@@ -303,44 +271,40 @@ FIGURES = (
             ),
         ),
         departures=(
-            f"{_SHRUNK} The paper limits no cells. By default we do: without equalities, a third of the subscriptions is then in "
+            f"{SHRUNK} The paper limits no cells. By default we do: without equalities, a third of the subscriptions is then in "
             "PSTHash's own PSTBloom. With 4,096 cells for each, hardly any is."
         ),
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="13b",
         title="Matching, sparse: share of equalities",
         axis="share of = among predicates",
         metric=MATCHING,
-        spots=over(_ALL, _SPARSE, "equality_ratio", _EQUALITY_RATIOS),
+        spots=_along(_ALL, "equality-ratio", **_SPARSE),
         claim="With equalities only, Propagation is as good as PSTBloom.",
         says="Only curves.",
         judge=together(below("Propagation", "SCAN", 90), lead("PSTBloom", "Propagation", 0.5)),
-        departures=_SHRUNK,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="14a",
         title="Memory, dense: number of subscriptions",
         axis="subscriptions",
         log=True,
         metric=MEMORY,
-        spots=over_size(_BUILT, _DENSE, _SIZES),
+        spots=_along(_BUILT, "subscriptions"),
         claim="Propagation needs least memory; PSTBloom and PSTHash grow more slowly than OpIndex and BE-Tree.",
         says="PSTBloom needs up to 94 % less than BE-Tree and 99 % less than OpIndex.",
         judge=together(
             best("Propagation", _PAPERS[1:]), below("PSTBloom", "BE-Tree", 94), below("PSTBloom", "OpIndex", 99)
         ),
-        departures=f"{_SHRUNK} The paper reads the memory of processes; here the bytes of the index's arrays are counted.",
+        departures=f"{SHRUNK} The paper reads the memory of processes; here the bytes of the index's arrays are counted.",
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="14b",
         title="Memory, dense: size of subscriptions",
         axis="predicates of a subscription",
         metric=MEMORY,
-        spots=over(_BUILT, _DENSE, "subscription_size", _SUBSCRIPTION_SIZES),
+        spots=_along(_BUILT, "subscription-size"),
         claim=(
             "With the size OpIndex and k-index need more, BE-Tree and Propagation remain as they are, PSTBloom and PSTHash "
             "need less."
@@ -354,10 +318,9 @@ FIGURES = (
             grows("PSTBloom", most=1.0),
             grows("PSTHash", most=1.0),
         ),
-        departures=f"{_SHRUNK} The bytes of the index's arrays are counted.",
+        departures=f"{SHRUNK} The bytes of the index's arrays are counted.",
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="15a",
         title="Matching: query log",
         axis="workload",
@@ -368,8 +331,7 @@ FIGURES = (
         judge=order("PSTBloom", "OpIndex", "PSTHash", "BE-Tree", "k-index", "Propagation", "SCAN"),
         departures=_MADE_TEXT,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="15b",
         title="Building: query log",
         axis="workload",
@@ -380,8 +342,7 @@ FIGURES = (
         judge=order("PSTBloom", "BE-Tree", "OpIndex", "k-index"),
         departures=_MADE_TEXT,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="table-2a",
         title="Matching: advertisements",
         axis="workload",
@@ -394,8 +355,7 @@ FIGURES = (
         ),
         departures=_MADE_ADS,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="table-2b",
         title="Building: advertisements",
         axis="workload",
@@ -406,8 +366,7 @@ FIGURES = (
         judge=order("PSTBloom", "PSTHash", "BE-Tree", "OpIndex", "Propagation", "k-index"),
         departures=_MADE_ADS,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="table-2c",
         title="Memory: advertisements",
         axis="workload",
@@ -420,8 +379,7 @@ FIGURES = (
         ),
         departures=_MADE_ADS,
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="table-3a",
         title="Points in intervals: the time of a point",
         axis="workload",
@@ -432,8 +390,7 @@ FIGURES = (
         judge=together(order("PS-Tree", "Segment Tree", "Interval Tree", "SCAN"), lead("PS-Tree", "Segment Tree", 9)),
         departures="Here each interval that has the point is found. The paper's PS-Tree only locates the leaf, it seems.",
     ),
-    Figure(
-        paper="ps-tree",
+    _figure(
         number="table-3b",
         title="Points in intervals: building",
         axis="workload",
@@ -442,7 +399,6 @@ FIGURES = (
         claim="PS-Tree builds slowest.",
         says="Interval Tree 16.02 ms, Segment Tree 29.71, PS-Tree 91.88.",
         judge=order("Interval Tree", "Segment Tree", "PS-Tree"),
-        departures=_SHRUNK,
     ),
 )
 """All figures of the paper, in its order."""

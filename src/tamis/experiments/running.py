@@ -113,7 +113,9 @@ def run(
 
 def results_of(points: Iterable[Point], scale: Scale, folder: Path) -> dict[Point, dict[str, Any]]:
     """The results that a folder has of some points."""
-    return {point: result for point in points if (result := _read(_file(point, scale, folder))) is not None}
+    return {
+        point: result for point in dict.fromkeys(points) if (result := _read(_file(point, scale, folder))) is not None
+    }
 
 
 def _measured(point: Point, scale: Scale, expected: Need, apart: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ paper     the sizes of the papers, as far as the machine can hold them
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tamis.errors import ExperimentError, did_you_mean
 
@@ -43,7 +43,11 @@ class Scale(NamedTuple):
         """How many subscriptions stand for the paper's number."""
         return min(max(paper // self.divisor, self.least), self.most)
 
-    def sizes(self, paper: Sequence[int]) -> list[int]:
+    def share(self, paper: int) -> int:
+        """The same without the least number."""
+        return min(max(paper // self.divisor, 1), self.most)
+
+    def sizes(self, paper: Sequence[Any]) -> list[int]:
         """Numbers of subscriptions for an axis that has the paper's numbers. None stands twice."""
         return self.thinned(sorted({self.subscriptions(size) for size in paper}))
 

@@ -9,6 +9,7 @@ from typing import Any
 from tamis.experiments.contenders import LIBRARIES
 from tamis.experiments.figure import Place, Spot, spots_of
 from tamis.experiments.scales import Scale
+from tamis.workload import Column
 from tamis.workload.styles import AnyConfig
 
 Sweep = Callable[[Scale], list[Spot]]
@@ -17,50 +18,43 @@ _MOST_FOR_LIBRARIES = 30_000
 """The most subscriptions for libraries."""
 
 
-def over_size(contenders: Iterable[str], base: AnyConfig, sizes: Sequence[int], **options: Any) -> Sweep:
+def over_size(contenders: Iterable[str], base: AnyConfig, sizes: Sequence[Any]) -> Sweep:
     """The number of subscriptions varies."""
     names = tuple(contenders)
-
-    def spots(scale: Scale) -> list[Spot]:
-        places = [(count, replace(base, subscriptions=count)) for count in scale.sizes(sizes)]
-        return spots_of(names, places, options)
-
-    return spots
+    return lambda scale: spots_of(names, [(count, replace(base, subscriptions=count)) for count in scale.sizes(sizes)])
 
 
-def over(
-    contenders: Iterable[str],
-    base: AnyConfig,
-    parameter: str,
-    values: Sequence[Any],
-    *,
-    subscriptions: int = 1_000_000,
-    **options: Any,
-) -> Sweep:
-    """A parameter varies; `subscriptions` is the paper's number."""
-    return over_changes(
-        contenders, base, [(value, {parameter: value}) for value in values], subscriptions=subscriptions, **options
-    )
+def along(contenders: Iterable[str], column: Column, **changes: Any) -> Sweep:
+    """What a column of a paper's table varies; `changes` are other parameters, with the paper's number of subscriptions."""
+    base = replace(column.default, **changes)
+    if column.parameters == ("subscriptions",):
+        return over_size(contenders, base, column.values)
+    places: list[tuple[Place, dict[str, Any]]] = []
+    for value in column.values:
+        values = value if isinstance(value, tuple) else (value,)
+        places.append((values[0], dict(zip(column.parameters, values, strict=True))))
+    return over_changes(contenders, base, places)
 
 
-def over_changes(
-    contenders: Iterable[str],
-    base: AnyConfig,
-    changes: Sequence[tuple[Place, dict[str, Any]]],
-    *,
-    subscriptions: int = 1_000_000,
-    **options: Any,
-) -> Sweep:
-    """Several parameters vary together: places of the axis, and what changes there. A number of subscriptions among the
-    changes is the paper's."""
+def over(contenders: Iterable[str], base: AnyConfig, parameter: str, values: Sequence[Any]) -> Sweep:
+    """A parameter varies."""
+    return over_changes(contenders, base, [(value, {parameter: value}) for value in values])
+
+
+def over_changes(contenders: Iterable[str], base: AnyConfig, changes: Sequence[tuple[Place, dict[str, Any]]]) -> Sweep:
+    """Several parameters vary together: places of the axis, and what changes there.
+
+    If the number of subscriptions is among them, its ratios stay, even below the least number of the scale.
+    """
     names = tuple(contenders)
 
     def spots(scale: Scale) -> list[Spot]:
         places = []
         for place, change in scale.thinned(changes):
-            count = scale.subscriptions(change.get("subscriptions", subscriptions))
+            given = change.get("subscriptions")
+            count = scale.subscriptions(base.subscriptions) if given is None else scale.share(given)
             places.append((place, replace(base, **{**change, "subscriptions": count})))
-        return spots_of(names, places, options)
+        return spots_of(names, places)
 
     return spots
 
@@ -73,7 +67,7 @@ def exactly_over(contenders: Iterable[str], base: AnyConfig, parameter: str, val
     )
 
 
-def libraries(base: AnyConfig, sizes: Sequence[int]) -> Sweep:
+def libraries(base: AnyConfig, sizes: Sequence[Any]) -> Sweep:
     """DuckDB and polars, where the number of subscriptions varies, as far as they get in minutes."""
 
     def spots(scale: Scale) -> list[Spot]:

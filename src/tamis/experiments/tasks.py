@@ -46,14 +46,14 @@ def measured(point: Point, scale: Scale) -> Figures:
 
 
 def _matching(point: Point, scale: Scale) -> Figures:
-    workload = generate(point.workload)
+    rows = TableRows(generate(point.workload))
     contender = find_contender(point.contender)
-    one = filled(workload, contender.index_name, point.index_options, Observed(scale.events, scale.observed))
+    one = filled(rows, contender.index_name, point.index_options, Observed(scale.events, scale.observed))
     gc.collect()
     figures: Figures = {"build_seconds": one.build_seconds, "index_bytes": one.index_bytes(), "kinds": {}}
-    checker = None if contender.index_name == "scan" else TableRows(workload)
+    checker = None if contender.index_name == "scan" else rows
     events = scale.events if contender.index_name not in LIBRARIES else min(scale.events, 20)
-    for kind in _kinds(workload):
+    for kind in _kinds(rows.workload):
         figures["kinds"][kind] = _timed(one, checker, kind, events, scale)
     return figures
 
@@ -83,7 +83,7 @@ def _check(one: Filled, checker: TableRows, events: Any) -> None:
     if len(events) == 0:
         return
     answers = one.pairs(one.match(one.take(events)))
-    right = checker.pairs(checker.scan().match(checker.encoded(events), checker.dimensions))
+    right = checker.scanned(events)
     if not np.array_equal(answers, right):
         raise ExperimentError(f"{len(answers)} matches, but a scan finds {len(right)}: the answers are not equal")
 
