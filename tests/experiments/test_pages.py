@@ -45,6 +45,9 @@ def test_pages_tell_claims_figures_verdicts_and_failures(tmp_path: Path) -> None
     assert "| SCAN | 100 | 100 | 100 |" in front
     assert "- Its figures: At 300K PSTBloom takes 84 % less than OpIndex" in page
     assert "- Verdict: **not held**." in page
+    assert "<details><summary>Profile</summary>" in page.split("**Figure 6b.")[1]
+    assert "| PSTBloom | 1,000 | 3 | 1 |  |  |  | 300 | 1,049 |" in page
+    assert "Profile" not in page.split("**Figure 6a.")[1].split("**Figure 6b.")[0]
     assert "k-index at 1000: takes more than 5 s" in page
     assert "![Figure 6: Matching, dense: number of subscriptions](ps-tree-6.svg)" in page
 

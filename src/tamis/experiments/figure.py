@@ -8,7 +8,7 @@ Verdict               whether the claim held
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -124,20 +124,21 @@ class Figure:
 
     def points(self, scale: Scale) -> list[Point]:
         """The points that are measured, each once."""
-        return list(dict.fromkeys(spot.point for spot in self._seeded(scale)))
+        return list(dict.fromkeys(spot.point for spot in self.seeded(scale)))
 
     def curves(self, scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> Curves:
         """The lines of the plot, from the results of its points."""
         curves = Curves()
-        for spot in self._seeded(scale):
+        for spot in self.seeded(scale):
             curves.setdefault(spot.line, []).append(self._value(spot, results.get(spot.point)))
         return curves
 
-    def _seeded(self, scale: Scale) -> Iterator[Spot]:
+    def seeded(self, scale: Scale) -> list[Spot]:
         """The spots, with workloads of the scale's seed."""
-        for spot in self.spots(scale):
-            workload = replace(spot.point.workload, seed=scale.seed)
-            yield spot._replace(point=replace(spot.point, workload=workload))
+        return [
+            spot._replace(point=replace(spot.point, workload=replace(spot.point.workload, seed=scale.seed)))
+            for spot in self.spots(scale)
+        ]
 
     def _value(self, spot: Spot, result: Mapping[str, Any] | None) -> Value:
         if result is None:
@@ -158,10 +159,10 @@ def spots_of(contenders: Iterable[str], places: Sequence[tuple[Place, Any]]) -> 
 
 
 def _microseconds(kind: str) -> Callable[[Mapping[str, Any]], float | None]:
-    return lambda figures: float(_kind(figures, kind)["microseconds"])
+    return lambda figures: float(kind_of(figures, kind)["microseconds"])
 
 
-def _kind(figures: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def kind_of(figures: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """The figures of a kind of events. Some workloads have only one."""
     kinds: dict[str, Any] = figures["kinds"]
     return cast(dict[str, Any], kinds.get(kind, kinds["other"]))
@@ -176,6 +177,6 @@ MATCHING_OTHER = Metric("microseconds for an event (other events)", _microsecond
 BUILDING = Metric("seconds to build", lambda figures: float(figures["build_seconds"]))
 MEMORY = Metric("MiB of the index", _bytes)
 COMPARING = Metric(
-    "comparisons of values for an event", lambda figures: _kind(figures, "planted").get("predicates") or None
+    "comparisons of values for an event", lambda figures: kind_of(figures, "planted").get("predicates") or None
 )
 INSERTING = Metric("microseconds for an insertion", lambda figures: float(figures["insert_microseconds"]))

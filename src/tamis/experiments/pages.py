@@ -19,6 +19,7 @@ from tamis.experiments.figure import Curves, Figure, Verdict
 from tamis.experiments.findings import finding_of
 from tamis.experiments.plots import drawn
 from tamis.experiments.point import Point
+from tamis.experiments.profiles import Profile, profile_of
 from tamis.experiments.running import results_of
 from tamis.experiments.scales import Scale
 from tamis.storage.replacing import replacing_target
@@ -46,6 +47,7 @@ class Judged(NamedTuple):
     figure: Figure
     curves: Curves
     verdict: Verdict
+    profile: Profile | None
 
 
 class Pages(NamedTuple):
@@ -81,7 +83,7 @@ def _judged(paper: str, scale: Scale, results: Mapping[Point, Mapping[str, Any]]
     for figure in find_figures(paper):
         if all(point in results for point in figure.points(scale)):
             curves = figure.curves(scale, results)
-            judged.append(Judged(figure, curves, figure.judge(curves)))
+            judged.append(Judged(figure, curves, figure.judge(curves), profile_of(figure, scale, results)))
     return judged
 
 
@@ -125,7 +127,15 @@ def _figure_lines(judged: Judged) -> list[str]:
         lines.append(f"- Why: {found}")
     if figure.departures:
         lines.append(f"- Departures: {figure.departures}")
-    return [*lines, "", *_table(judged), ""]
+    lines += ["", *_table(judged), ""]
+    if verdict.held is False and judged.profile is not None:
+        lines += [*_profile_lines(judged.profile), ""]
+    return lines
+
+
+def _profile_lines(profile: Profile) -> list[str]:
+    table = [_row(profile.head), _row(["---", *["---:"] * (len(profile.head) - 1)]), *map(_row, profile.rows)]
+    return ["<details><summary>Profile</summary>", "", *table, "", "</details>"]
 
 
 def _table(judged: Judged) -> list[str]:
