@@ -23,6 +23,7 @@ tally             how many events are where, and which needs this satisfies
 following         a tally that follows the retained events
 prefilter         which subscriptions no event can satisfy at present
 phases            the order of phases: constants first or joins first
+marks             slots with a rest, among many
 join_table        the joins of subscriptions; each distinct one is decided once for an event
 
 The package is not called `history`: `tamis.history` is a public function.

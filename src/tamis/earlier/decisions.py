@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.earlier.attribute_index import AttributeIndex, Wanted, holds
-from tamis.earlier.chain_search import NO, OPEN, YES, Sought, Test, search
+from tamis.earlier.chain_search import IS_NOT_NULL, IS_NULL, NO, OPEN, YES, Sought, Test, search
 from tamis.earlier.column import Column
 from tamis.earlier.key_ranges import MISSING, ODD, Range, RangesByKind, key_of, satisfying
 from tamis.earlier.shelf import Events
@@ -44,6 +44,12 @@ class Condition(NamedTuple):
     attribute: str
     ranges: RangesByKind | None
     negated: bool
+
+    def test(self, column: Column) -> Test:
+        """The same in the keys of a column."""
+        if self.ranges is None:
+            return Test(column, IS_NOT_NULL if self.negated else IS_NULL, False)
+        return Test(column, column.ranges(self.ranges), self.negated)
 
 
 class Conditions(NamedTuple):
@@ -201,7 +207,8 @@ class Decisions:
         for test in tests:
             column, wanted, negated = test
             if wanted is None:
-                return OPEN
+                others.append(Test(column, IS_NOT_NULL if negated else IS_NULL, False))
+                continue
             if sought is None and not negated and not column.odd and len(wanted) == 1:
                 [(domain, ranges)] = wanted.items()
                 if len(ranges) == 1 and ranges[0][0] >= ranges[0][1]:

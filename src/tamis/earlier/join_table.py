@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.earlier.decisions import Decisions
+from tamis.earlier.marks import marked_places
 from tamis.earlier.prefilter import NO_NEED, PreFilter
 from tamis.earlier.retained import Retained
 from tamis.earlier.shelf import Events
@@ -366,9 +367,8 @@ class JoinTable:
 
     def with_rest(self, slots: I32s) -> tuple[I64s, I32s]:
         """The places of those slots that have a rest, and the numbers of their rests."""
-        numbers = self.numbers(slots)
-        [places] = (numbers != NO_REST).nonzero()
-        return places, numbers[places]
+        places = marked_places(slots, self.marks)
+        return places, self.numbers(slots[places])
 
     def _grow(self, slots: int) -> None:
         self._of_slot.grow(max(slots - len(self._of_slot), 0), fill=NO_REST)

@@ -17,19 +17,20 @@ such as rows with several values, have OPEN, and are decided one by one.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.earlier.attribute_index import Wanted, holds
 from tamis.earlier.block_summary import Ends, Line, ends_at, ends_of
+from tamis.earlier.chain_search import NO, YES, RowTest, search_rows
 from tamis.earlier.chunks import Chunk
 from tamis.earlier.column import Column
 from tamis.earlier.decisions import conditions_of
-from tamis.earlier.key_chains import NOBODY, lengths, walked
+from tamis.earlier.key_chains import NOBODY
 from tamis.earlier.key_ranges import BOOLEAN, DOMAINS, LARGE, MISSING, NUMBER, ODD, TEXT, TIME
 from tamis.earlier.shelf import Window
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.numbers import Bools, I8s, I64s
 from tamis.language.evaluate import Truth
 from tamis.language.expression import And, Constant, Expression, Not, Or, TruthTest
@@ -44,10 +45,6 @@ NO_COLUMN = -1
 _TRUTHS: dict[Truth, int] = {False: FALSE, None: UNKNOWN, True: TRUE}
 _ALIVE = np.zeros(0, np.uint8)
 _DECIDABLE = (NUMBER, TEXT, TIME, BOOLEAN)
-_LONGEST = 4096
-"""Events of a chain that are looked at for one row. By itself, a row with a longer chain may find a better index."""
-_AT_ONCE = 1 << 18
-"""Events of chains that are looked at together, so that memory does not depend on the batch."""
 
 
 class _Own(NamedTuple):
@@ -55,22 +52,6 @@ class _Own(NamedTuple):
 
     domains: I8s
     keys: I64s
-
-
-class _Comparison(NamedTuple):
-    """A comparison of EXISTS: the column of earlier events, and the values of the rows."""
-
-    column: Column
-    own: _Own
-    operator: Operator
-
-
-class _Range(NamedTuple):
-    """What EXISTS asks of earlier events alone. `wanted` is None for IS NULL and IS NOT NULL."""
-
-    column: Column
-    wanted: Wanted | None
-    negated: bool
 
 
 class RowDecisions:
@@ -253,63 +234,41 @@ class RowDecisions:
         conditions = [(self._log.column(each.attribute), each) for each in conditions_of(join).ranges]
         for of, condition in conditions:
             of.ranges(condition.ranges or {})
-        ranges = [
-            _Range(of, None if each.ranges is None else of.ranges(each.ranges), each.negated) for of, each in conditions
-        ]
+        tests = [condition.test(of) for of, condition in conditions]
         domains = self._own(chain.attribute).domains[rows]
         can = domains != ODD
-        compared = []
+        of_rows = []
         for each in others:
             of = self._log.column(each.earlier)
             own, is_fine = self._comparable(of, each.attribute, each.operator, rows)
             can &= is_fine
-            compared.append(_Comparison(of, own, each.operator))
-        heads = np.where(domains == MISSING, NOBODY, self._latest(column, rows))
-        before, firsts = self._window.chains(column).before, self._firsts[rows]
-        sizes = lengths(before, heads, firsts, _LONGEST + 1)
-        can &= sizes <= _LONGEST
-        heads[~can], sizes[~can] = NOBODY, 0
+            of_rows.append(_row_test(of, own, each.operator))
+        heads = np.where(can & (domains != MISSING), self._latest(column, rows), NOBODY)
+        found = search_rows(self._window.chains(column).before, heads, self._firsts[rows], of_rows, tests)
         # Events with several values of the chained attribute are in no chain.
-        found, doubtful = np.zeros(len(rows), np.bool_), self._ends(column, ODD).counts[rows] > 0
-        for start, end in _stretches(sizes):
-            part = slice(start, end)
-            positions, owners = walked(before, heads[part], firsts[part], int(sizes[part].sum()))
-            owners += start
-            fits, odd = _fits(compared, ranges, positions, owners)
-            found[owners[fits & ~odd]] = True
-            doubtful[owners[fits & odd]] = True
-        truths = np.where(found, TRUE, np.where(doubtful, OPEN, FALSE))
+        doubtful = self._ends(column, ODD).counts[rows] > 0
+        truths = np.where(found == YES, TRUE, np.where(doubtful | (found != NO), OPEN, FALSE))
         return np.where(can, truths, OPEN)
 
 
-def _stretches(sizes: I64s) -> Iterator[tuple[int, int]]:
-    """Stretches of chains whose events are looked at together."""
-    ends, start = np.cumsum(sizes), 0
-    while start < len(sizes):
-        before = ends[start] - sizes[start]
-        end = max(int(np.searchsorted(ends, before + _AT_ONCE, "right")), start + 1)
-        yield start, end
-        start = end
-
-
-def _fits(
-    compared: Sequence[_Comparison], ranges: Sequence[_Range], positions: I64s, owners: I64s
-) -> tuple[Bools, Bools]:
-    """Whether the earlier events at some positions satisfy what EXISTS asks for their rows, and whether an odd value has to do
-    with it."""
-    fits, odd = np.ones(len(positions), np.bool_), np.zeros(len(positions), np.bool_)
-    for of, own, operator in compared:
-        of_domain = of.domains[positions]
-        same = (of_domain == own.domains[owners]) & (of_domain != MISSING)
-        if operator not in (Operator.EQ, Operator.NE):
-            same &= of_domain != BOOLEAN
-        fits &= (same & _compare(operator, of.keys[positions], own.keys[owners])) | (of_domain == ODD)
-        odd |= of_domain == ODD
-    for of, wanted, negated in ranges:
-        is_odd = (of.domains[positions] == ODD) & (wanted is not None)
-        fits &= _within(of, positions, wanted, negated) | is_odd
-        odd |= is_odd
-    return fits, odd
+def _row_test(column: Column, own: _Own, operator: Operator) -> RowTest:
+    """The keys y of earlier events for which `y OPERATOR own` holds."""
+    domains, keys = own
+    los, his = np.full(len(keys), KEY_MIN), np.full(len(keys), KEY_MAX)
+    match operator:
+        case Operator.LT:
+            his = keys - 1
+        case Operator.LE:
+            his = keys
+        case Operator.GT:
+            los = keys + 1
+        case Operator.GE:
+            los = keys
+        case _:
+            los = his = keys
+    if operator not in (Operator.EQ, Operator.NE):
+        domains = np.where(domains == BOOLEAN, MISSING, domains).astype(np.int8)
+    return RowTest(column, domains, los, his, operator is Operator.NE)
 
 
 def _found(operator: Operator, low: I64s, high: I64s, key: I64s) -> tuple[Bools, Bools]:
@@ -328,26 +287,3 @@ def _found(operator: Operator, low: I64s, high: I64s, key: I64s) -> tuple[Bools,
             return low <= key, high > key
     other = (low != key) | (high != key)
     return other, other
-
-
-def _compare(operator: Operator, left: I64s, right: I64s) -> Bools:
-    compared: Bools = _COMPARISONS[operator](left, right)
-    return compared
-
-
-_COMPARISONS: dict[Operator, Any] = {
-    Operator.EQ: np.equal,
-    Operator.NE: np.not_equal,
-    Operator.LT: np.less,
-    Operator.LE: np.less_equal,
-    Operator.GT: np.greater,
-    Operator.GE: np.greater_equal,
-}
-
-
-def _within(column: Column, positions: I64s, wanted: Any, negated: bool) -> Bools:
-    """Whether events satisfy a condition. `wanted` is None for IS NULL and IS NOT NULL."""
-    if wanted is None:
-        is_null: Bools = column.domains[positions] == MISSING
-        return ~is_null if negated else is_null
-    return holds(column, positions, wanted, negated=negated)[0]

@@ -13,6 +13,7 @@ import numpy as np
 
 from tamis.earlier.chunks import Chunk
 from tamis.earlier.join_table import Always, EventJoins, JoinTable
+from tamis.earlier.marks import without_places
 from tamis.earlier.retained import Intake
 from tamis.earlier.row_decisions import OPEN, TRUE, RowDecisions
 from tamis.earlier.shelf import Window
@@ -27,7 +28,6 @@ _FEW = 3
 _MOST_MATCHES = 1 << 20
 """Matches of a part, if joins precede nothing. Only a single event may have more. A part takes about 60 bytes a match while it is
 made, and 4 later."""
-_NO_ROWS = np.zeros(0, np.int64)
 
 
 def stretches_of(firsts: I64s, base: int, shortest: int) -> list[tuple[int, int]] | None:
@@ -54,6 +54,20 @@ class BatchPlan(NamedTuple):
     """Rows that are decided one by one although they need the same rest."""
 
 
+def rows_of(part: Part, places: I64s) -> I64s:
+    """The rows of the slots at some places of a part."""
+    rows: I64s = part.first + np.searchsorted(np.cumsum(part.counts), places, "right")
+    return rows
+
+
+def without(part: Part, gone: I64s) -> Part:
+    """The part without the slots at some places, which ascend."""
+    if not len(gone):
+        return part
+    counts = part.counts - np.bincount(rows_of(part, gone) - part.first, minlength=len(part.counts))
+    return part._replace(counts=counts, slots=without_places(part.slots, gone))
+
+
 class _Asked(NamedTuple):
     """The slots of a part that have a rest."""
 
@@ -63,8 +77,6 @@ class _Asked(NamedTuple):
     """The numbers of their rests."""
     rows: I64s
     """The rows of their events."""
-    ends: I64s
-    """The place behind the last slot of each row of the part."""
 
 
 class BatchJoins:
@@ -79,8 +91,10 @@ class BatchJoins:
     def decide(self, parts: Sequence[Part], always: Sequence[Always]) -> Iterator[Part]:
         """The parts with the slots that events satisfy. A part with many slots becomes several."""
         asked = list(map(self._asked_of, parts))
-        of_rests = [each.rows for each in asked]
-        rows = np.arange(len(self._firsts)) if always else np.unique(np.concatenate([_NO_ROWS, *of_rests]))
+        asks = np.full(len(self._firsts), bool(always))
+        for each in asked:
+            asks[each.rows] = True
+        rows = np.flatnonzero(asks)
         for start, end in self._all:
             of = rows[slice(*np.searchsorted(rows, (start, end)).tolist())]
             if len(of):
@@ -89,26 +103,18 @@ class BatchJoins:
         for part, of_part in zip(parts, asked, strict=True):
             if always and len(part.counts):
                 yield from self._with_always(part, of_part, always)
-            elif not len(of_part.places):
-                yield part
             else:
-                kept = self._kept(part, of_part)
-                gone = np.searchsorted(of_part.ends, np.flatnonzero(~kept), "right")
-                counts = part.counts - np.bincount(gone, minlength=len(of_part.ends))
-                yield part._replace(counts=counts, slots=part.slots[kept])
+                yield self._satisfied(part, of_part)
         self._table.decided += sum(decisions.decided for _, decisions in self._stretches)
         self._table.held += sum(decisions.held for _, decisions in self._stretches)
 
     def _asked_of(self, part: Part) -> _Asked:
         places, numbers = self._table.with_rest(part.slots)
-        ends = np.cumsum(part.counts)
-        return _Asked(places, numbers, part.first + np.searchsorted(ends, places, "right"), ends)
+        return _Asked(places, numbers, rows_of(part, places))
 
-    def _kept(self, part: Part, asked: _Asked) -> Bools:
-        """Whether the event of each slot satisfies its rest."""
-        kept = np.ones(len(part.slots), np.bool_)
-        kept[asked.places] = self._hold(asked.numbers, asked.rows)
-        return kept
+    def _satisfied(self, part: Part, asked: _Asked) -> Part:
+        """The part without the slots whose rest does not hold."""
+        return without(part, asked.places[~self._hold(asked.numbers, asked.rows)])
 
     def _hold(self, numbers: I32s, rows: I64s) -> Bools:
         """Whether the rest with each number holds for its row."""
@@ -147,17 +153,16 @@ class BatchJoins:
 
     def _with_always(self, part: Part, asked: _Asked, always: Sequence[Always]) -> Iterator[Part]:
         """The part with the slots that were kept, and those of what holds without a constant part."""
-        kept = self._kept(part, asked)
+        part = self._satisfied(part, asked)
         count = len(part.counts)
         holds = [self._always_holds(each, part.first + np.arange(count)) for each in always]
-        owners = np.repeat(np.arange(count), part.counts)[kept]
-        slots = part.slots[kept]
+        owners = np.repeat(np.arange(count), part.counts)
         sizes = np.bincount(owners, minlength=count)
         for each, rows in zip(always, holds, strict=True):
             sizes[rows] += len(each.slots)
         for start, end in pieces(np.append(0, np.cumsum(sizes)), _MOST_MATCHES):
             inside = slice(*np.searchsorted(owners, (start, end)).tolist())
-            of_event, found = [owners[inside] - start], [slots[inside]]
+            of_event, found = [owners[inside] - start], [part.slots[inside]]
             for each, rows in zip(always, holds, strict=True):
                 rows = rows[slice(*np.searchsorted(rows, (start, end)).tolist())] - start
                 of_event.append(np.repeat(rows, len(each.slots)))

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents, asked_of, is_raw, may_be_wrong
-from tamis.earlier.join_table import NO_REST, Always, EventJoins, JoinTable, Moment
+from tamis.earlier.join_table import Always, EventJoins, JoinTable, Moment
 from tamis.earlier.prefilter import is_plain, odd_rows
 from tamis.earlier.retained import Intake
 from tamis.encoding.events.one_event import Form
@@ -30,7 +30,7 @@ from tamis.engine.version import Version
 from tamis.errors import ReentryError
 from tamis.kernels.numbers import Bools, I32s
 from tamis.language.event import FlatEvent, flatten, refuse_asked
-from tamis.matcher.history_batch import BatchJoins, plan_of
+from tamis.matcher.history_batch import BatchJoins, plan_of, rows_of, without
 from tamis.matcher.history_changes import HistoryChanges
 from tamis.matcher.ids import Id, Ids
 from tamis.matcher.store import Part, R
@@ -282,12 +282,12 @@ class HistoryMatching(HistoryChanges):
             if part.ids is self.ids:
                 if prefilter.unread:
                     self._read_needs(part.slots)
-                kept, _ = table.screened(part.slots, (), moment)
+                places, _ = table.with_rest(part.slots)
+                kept, _ = table.screened(part.slots[places], (), moment)
                 if kept is not None and odd is not None:
-                    rows = part.first + np.repeat(np.arange(len(part.counts)), part.counts)
-                    kept = kept | odd[rows]
-                    prefilter.skips += int(np.count_nonzero(~kept))
-                    part = _only(part, kept)
+                    gone = places[~(kept | odd[rows_of(part, places)])]
+                    prefilter.skips += len(gone)
+                    part = without(part, gone)
             screened.append(part)
         if always:
             left = table.screened(_NO_SLOTS, always, moment)[1]
@@ -310,24 +310,20 @@ class HistoryMatching(HistoryChanges):
 
     def _decided_part(self, part: Part, chunk: Chunk, intake: Intake, always: Sequence[Always]) -> Part:
         table = self._beside[part.ids].table
-        numbers = table.numbers(part.slots)
         if always and table is self._table:
             return self._decided_rows(part, chunk, intake, table, always)
-        asked = np.flatnonzero(numbers != NO_REST)
-        if not len(asked):
+        places, numbers = table.with_rest(part.slots)
+        if not len(places):
             return part
-        ends = np.cumsum(part.counts)
-        rows, starts = np.unique(np.searchsorted(ends, asked, "right"), return_index=True)
-        events = chunk.events((rows + part.first).tolist(), table.attributes())
-        kept = np.ones(len(part.slots), np.bool_)
-        cuts = [*starts.tolist(), len(asked)]
-        rests = numbers[asked].tolist()
+        rows, starts = np.unique(rows_of(part, places), return_index=True)
+        events = chunk.events(rows.tolist(), table.attributes())
+        holds: list[bool] = []
+        cuts, rests = [*starts.tolist(), len(places)], numbers.tolist()
         for at, row in enumerate(rows.tolist()):
-            joins = EventJoins(events[at], intake.history(part.first + row))
-            of_row = slice(cuts[at], cuts[at + 1])
-            kept[asked[of_row]] = table.holds(rests[of_row], joins)
+            joins = EventJoins(events[at], intake.history(row))
+            holds += table.holds(rests[cuts[at] : cuts[at + 1]], joins)
             table.note(joins)
-        return _only(part, kept)
+        return without(part, places[~np.array(holds)])
 
     def _decided_rows(
         self, part: Part, chunk: Chunk, intake: Intake, table: JoinTable, always: Iterable[Always]
@@ -346,12 +342,6 @@ class HistoryMatching(HistoryChanges):
 
 def _as_it_is(part: Part) -> Part:
     return part
-
-
-def _only(part: Part, kept: Bools) -> Part:
-    """A part with only some of its slots."""
-    gone = np.searchsorted(np.cumsum(part.counts), np.flatnonzero(~kept), "right")
-    return part._replace(counts=part.counts - np.bincount(gone, minlength=len(part.counts)), slots=part.slots[kept])
 
 
 def _slots_of(always: Iterable[Always]) -> int:
