@@ -19,7 +19,7 @@ from tamis.earlier.alike import AlikeEvents
 from tamis.earlier.column import Column, Given
 from tamis.encoding.columns import Column as ArrowColumn
 from tamis.encoding.columns import Odd
-from tamis.encoding.events.flat_rows import asked_columns, asked_rows, flat_events
+from tamis.encoding.events.flat_rows import asked_columns, asked_rows, flat_events, plain_column
 from tamis.kernels.numbers import I64s
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.values import INT64_MAX, INT64_MIN
@@ -202,6 +202,8 @@ class TableEvents:
         self._is_own = is_own
         self._found: dict[str, list[ArrowColumn | Odd]] = {}
         """The columns that `read` has found, by attribute."""
+        self._plain: dict[str, pa.Array | None] = {}
+        """The columns of plain numbers, by attribute."""
 
     @property
     def nbytes(self) -> int:
@@ -218,9 +220,9 @@ class TableEvents:
 
     def read(self, attributes: Collection[str]) -> list[Odd]:
         """Read the columns of some attributes, which stay at hand; returns the wrong values."""
-        self._found = {name: [] for name in attributes}
+        self._found = {name: [] for name in attributes if self._plain_column(name) is None}
         wrong = []
-        for found in asked_columns(self.table, attributes):
+        for found in asked_columns(self.table, self._found) if self._found else ():
             if isinstance(found, Odd):
                 wrong.append(found)
             if found.attribute in self._found:
@@ -249,8 +251,15 @@ class TableEvents:
             right = [_without(each, gone) for each in right]
         return [each for each in right if len(each.rows)]
 
+    def _plain_column(self, attribute: str) -> pa.Array | None:
+        if attribute not in self._plain:
+            self._plain[attribute] = plain_column(self.table, attribute)
+        return self._plain[attribute]
+
     def fill(self, column: Column, numbers: I64s) -> None:
-        column.append_arrow(self.columns(column.attribute), numbers)
+        plain = self._plain_column(column.attribute)
+        if plain is None or not column.append_plain(plain):
+            column.append_arrow(self.columns(column.attribute), numbers)
 
     def keep(self, rows: I64s) -> Chunk:
         if self._is_own and len(rows) == len(self):

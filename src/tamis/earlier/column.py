@@ -48,6 +48,7 @@ from tamis.encoding.dimensions.keys import (
     is_small,
 )
 from tamis.encoding.dimensions.labels import Labels
+from tamis.encoding.events.plain_columns import write_plain_keys
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import brief_kernel
 from tamis.kernels.numbers import Bools, I8s, I64s
@@ -289,6 +290,19 @@ class Column:
             domains[places] = TEXT
             keys[places] = self._text_keys(texts)
 
+    def append_plain(self, numbers: pa.Array) -> bool:
+        """Take in a column of plain numbers, unless one is too large; whether it was taken in."""
+        count = len(numbers)
+        domains, keys = self._domains.grow(count), self._keys.grow(count, fill=NONE)
+        if not write_plain_keys(numbers, domains, keys):
+            self._domains.shrink(count)
+            self._keys.shrink(count)
+            return False
+        self.count += count
+        self.seen[NUMBER] |= domains.any()
+        self.seen[MISSING] |= not domains.all()
+        return True
+
     def append_arrow(self, columns: Iterable[ArrowColumn], numbers: I64s) -> None:
         """Take in the columns that an attribute of a table has, one for each kind. The rows have these numbers."""
         count = len(numbers)
@@ -462,3 +476,6 @@ def _scalars(column: ArrowColumn, among: Bools) -> list[Any]:
         return values
     plain: list[Any] = column.values[among].tolist()
     return list(map(from_microseconds, plain)) if column.kind is Kind.TIMESTAMP else plain
+
+
+assert (MISSING, NUMBER) == (0, 1), "`write_plain_keys` writes these"

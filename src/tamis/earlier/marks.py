@@ -14,22 +14,25 @@ from tamis.kernels.bits import BYTE, has_bit_in_bytes
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I64, UP, I32s, I64s, U8s
 
-_SPARE = 1024
+_SHARE, _SPARE = 16, 1024
+"""Room for the places of so large a share of the slots, and for some more. If there are more, the room is doubled."""
 
 
 @lean_kernel
 def write_marked(slots: I32s, start: int, marks: U8s, places: I64s, count: int) -> tuple[int, int]:
     """Write the places of slots with a mark, from place `start` on, behind `count` others.
 
-    Returns where it stopped, at the latest when there is no room, and the new count.
+    Returns where it stopped because there is no room, or the end, and the new count.
     """
-    slot_end, at = BYTE * len(marks), start
-    while at < len(slots) and count < len(places):
+    slot_end = BYTE * len(marks)
+    for at in range(start, len(slots)):
         slot = I64(slots[UP(at)])
-        places[UP(count)] = at
-        count += I64(slot < slot_end and has_bit_in_bytes(marks, slot))
-        at += 1
-    return at, count
+        if slot < slot_end and has_bit_in_bytes(marks, slot):
+            if count == len(places):
+                return at, count
+            places[UP(count)] = at
+            count += 1
+    return len(slots), count
 
 
 @lean_kernel
@@ -46,7 +49,7 @@ def write_others(slots: I32s, gone: I64s, out: I32s) -> None:
 
 def marked_places(slots: I32s, marks: U8s) -> I64s:
     """The places of the slots that have a mark. Slots behind the last mark have none."""
-    places = np.empty(len(slots) // 16 + _SPARE, np.int64)
+    places = np.empty(len(slots) // _SHARE + _SPARE, np.int64)
     at, count = write_marked(slots, 0, marks, places, 0)
     while at < len(slots):
         places = np.append(places, np.empty_like(places))

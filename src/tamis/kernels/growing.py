@@ -58,3 +58,12 @@ class GrowingArray:
             part[:] = fill
         self._size = needed
         return part
+
+    def shrink(self, count: int) -> None:
+        """Drop the last elements. They must not be in use elsewhere."""
+        self._size -= count
+
+    def drop(self, count: int) -> None:
+        """Drop the first elements. The others move to the front, so older views become worthless."""
+        self._size -= count
+        self.data[: self._size] = self.data[count : count + self._size]

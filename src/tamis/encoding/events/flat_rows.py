@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
-from tamis.encoding.columns import Column, Odd
+from tamis.encoding.columns import Column, Odd, combined
 from tamis.encoding.dimensions.dimension_set import parents_of
 from tamis.encoding.events.asked import EVERYTHING, Asked
 from tamis.encoding.events.event_columns import is_long
 from tamis.encoding.events.event_table import checked_columns
+from tamis.encoding.events.plain_columns import is_plain
 from tamis.language.event import FlatEvent, Refused
 from tamis.language.values import Kind, from_microseconds
 
@@ -26,6 +27,15 @@ def with_columns_of(table: pa.Table, attributes: Collection[str]) -> tuple[pa.Ta
     wanted.update(parent for name in attributes for parent in parents_of(name))
     chosen = table.select([at for at, name in enumerate(table.column_names) if name in wanted])
     return chosen, list(range(chosen.num_columns))
+
+
+def plain_column(table: pa.Table, attribute: str) -> pa.Array | None:
+    """The only column that may have values of an attribute, if it is one of plain numbers. Then no value is wrong."""
+    places = table.schema.get_all_field_indices(attribute)
+    if len(places) != 1 or any(table.schema.get_all_field_indices(name) for name in parents_of(attribute)):
+        return None
+    [place] = places
+    return combined(table.column(place)) if is_plain(table.schema.field(place).type) else None
 
 
 def asked_columns(table: pa.Table, attributes: Collection[str]) -> Iterator[Column | Odd]:

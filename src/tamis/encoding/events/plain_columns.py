@@ -27,7 +27,7 @@ from tamis.encoding.dimensions.keys import code_of_bits, is_small
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.bits import has_bit_in_bytes
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s, U8s
+from tamis.kernels.numbers import I64, UP, Bools, I8s, I32s, I64s, U8s
 from tamis.kernels.packed import Packed, f4, f8, i1, i2, i4, i8, u1, u2, u4
 
 _TYPES = (
@@ -133,6 +133,13 @@ def entries_batch(parents: I64s, codes: I32s, items: pa.Array, dimensions: _Numb
     return None if filled < 0 else out.batch(filled)
 
 
+def write_plain_keys(array: pa.Array, there: I8s, keys: I64s) -> bool:
+    """Write which rows of a plain column have a number, 1 or 0, and their keys. Returns whether no number is too large."""
+    there[:] = 0
+    # A column without values may have no buffer.
+    return array.null_count == len(array) or bool(_write_keys(_buffers([array], [0]), there, keys))
+
+
 def _buffers(arrays: Sequence[pa.Array], dimensions: _Numbers) -> _Buffers:
     flat: list[int] = []
     bits: list[int] = []
@@ -166,6 +173,20 @@ def _fill(columns: _Buffers, first: int, out: _Values, large: Bools) -> int:
             at += here
     out.start[len(out.start) - 1] = at
     return at
+
+
+@lean_kernel
+def _write_keys(column: _Buffers, there: I8s, keys: I64s) -> bool:
+    """Note the rows that have a number, and write their keys. Returns whether no number is too large."""
+    validity, bit, code = u1(column.packed, _VALIDITY), column.bit[0], column.code[0]
+    for row in range(len(keys)):
+        number = np.float64(_number(column.packed, 0, code, UP(row)))
+        if _is_there(validity, bit + row) and number == number:
+            bits = I64(number.view(np.int64))
+            if not is_small(bits):
+                return False
+            there[UP(row)], keys[UP(row)] = 1, code_of_bits(bits)
+    return True
 
 
 @lean_kernel
