@@ -15,8 +15,13 @@ from tamis.earlier.alike import AlikeEvents
 from tamis.earlier.chunks import GROUP, ListedEvents, PackedEvents, TableEvents, packed
 from tamis.earlier.column import Column
 from tamis.earlier.event_log import EventLog
+from tamis.earlier.join_table import EventJoins
 from tamis.earlier.key_chains import KeyChains
+from tamis.earlier.retained import Retained
+from tamis.language.evaluate import evaluate_flat
 from tamis.language.event import FlatEvent, Refused, flatten
+from tamis.language.joins import Exists, Join, Quantified
+from tamis.language.operators import COMPARISONS, Quantifier
 
 VALUES: list[Any] = [1, 2**62, 2.5, float("inf"), "", "é", True, date(2026, 1, 1), datetime(2026, 1, 1, 1)]
 EVENTS: list[FlatEvent] = [
@@ -175,3 +180,27 @@ def test_chains_lead_from_an_event_to_those_with_its_key() -> None:
         assert chains.length(domain, key, first, end, 3) == min(len(same), 3)
         few = chains.few(domain, key, first, end, 5)
         assert (None if few is None else few.tolist()) == (same[::-1] if len(same) <= 5 else None)
+
+
+def test_positions_of_events_that_left_are_dropped() -> None:
+    draw, retained = random.Random(3), Retained(tamis.History(rows=99), block=16)
+    history: list[FlatEvent] = []
+    for _ in range(60):
+        part = [flatten({name: draw.choice(VALUES[:6]) for name in "ab"}) for _ in range(draw.randrange(1, 600))]
+        if draw.random() < 0.3:
+            part[0]["a"] = (1, 2)
+        if draw.random() < 0.5:
+            with retained.taking(ListedEvents(part)) as intake:
+                intake.retain_all()
+        else:
+            list(map(retained.keep, part))
+        history = [*history, *part][-99:]
+        event = flatten({name: draw.choice(VALUES[:6]) for name in "ab"})
+        joins = EventJoins(event, retained.begin(event))
+        quantified = Quantified("a", draw.choice(sorted(COMPARISONS)), draw.choice(list(Quantifier)), "a")
+        exists = Exists([Join("a", "=", "a"), Join("b", draw.choice(sorted(COMPARISONS)), "b")])
+        for join in draw.sample([quantified, exists], draw.randrange(3)):
+            assert joins.truth(join) is evaluate_flat(join, event, history), (str(join), event, history)
+        assert retained.contents().events == history
+    assert retained.log.dropped > 9_000
+    assert retained.log.rewrites == 0

@@ -73,6 +73,22 @@ class AttributeIndex:
         self._blocks, self._ordered, self._numbers = 0, 0, [NOWHERE] * SUMMARY
         self._stale.clear()
 
+    def drop(self, count: int) -> None:
+        """Forget the first positions, a multiple of the size of a block. The others move down."""
+        blocks = count // self._size
+        if blocks > self._blocks:
+            self.forget()
+            return
+        numbers, sorted_keys, places = self._by
+        by = Summaries(numbers[SUMMARY * blocks :].copy(), sorted_keys[count:].copy(), places[count:] - count)
+        for place in (LOW_AT, HIGH_AT):
+            by.numbers[place::OF_DOMAIN] -= count
+        for at in range(0, SUMMARY, OF_DOMAIN):
+            self._numbers[at + LOW_AT] -= count
+            self._numbers[at + HIGH_AT] -= count
+        self._by, self._blocks, self._ordered = by, self._blocks - blocks, max(self._ordered - blocks, 0)
+        self._stale = {block - blocks for block in self._stale if block >= blocks}
+
     def left_early(self, position: int) -> None:
         """Note that an event left while an earlier one stays."""
         self._stale.add(position // self._size)

@@ -433,19 +433,32 @@ class Column:
         self.odd = {each: values for each, values in self.odd.items() if each < number}
         self.changes += 1
 
+    def drop(self, count: int, number: int) -> None:
+        """Forget the events of the first positions; `number` is that of the first event that stays. Keys stay as they are."""
+        self._domains.drop(count)
+        self._keys.drop(count)
+        self.count -= count
+        self.odd = {each: values for each, values in self.odd.items() if each >= number}
+        self._forget_unused()
+
     def keep(self, positions: Bools, gone: I64s) -> None:
         """Keep only some positions; `gone` are the numbers of the others."""
         domains, keys = self.domains[positions], self.keys[positions]
         self._domains, self._keys = GrowingArray.of(domains), GrowingArray.of(keys)
         self.count = len(keys)
-        if self.seen[TEXT]:
-            self._texts.keep(keys[domains == TEXT])
         if self.odd:
             for number in gone.tolist():
                 self.odd.pop(number, None)
+        self._forget_unused()
+        self.changes += 1
+
+    def _forget_unused(self) -> None:
+        """Forget what no event has."""
+        domains = self.domains
+        if self.seen[TEXT]:
+            self._texts.keep(self.keys[domains == TEXT])
         self.seen[:] = False
         self.seen[domains] = True
-        self.changes += 1
 
 
 _SEVERAL = object()

@@ -40,6 +40,8 @@ class EventLog:
         """The number of the next event."""
         self.rewrites = 0
         """How often positions changed."""
+        self.dropped = 0
+        """How many positions `drop_left` has dropped. The others count from 0 again."""
         self.gaps = 0
         """Events that left while an earlier one stays, or that never came. Writing the log again closes the gaps."""
         self.columns: dict[str, Column] = {}
@@ -245,6 +247,28 @@ class EventLog:
         ):
             self._chunks[self._released] = LeftEvents(len(self._chunks[self._released]))
             self._released += 1
+
+    def drop_left(self, unit: int) -> int:
+        """Drop the positions of released chunks, a multiple of `unit`; returns how many. All other positions move down."""
+        start = self._starts[self._released] if self._released < len(self._chunks) else self._packed
+        count = start - start % unit
+        if not count:
+            return 0
+        chunks, self._released = self._chunks[self._released :], 0
+        if start > count:
+            chunks, self._released = [LeftEvents(start - count), *chunks], 1
+        self._chunks, self._starts = chunks, list(accumulate(map(len, chunks), initial=0))[:-1]
+        self._cover(count)
+        self._dead -= count - int(np.count_nonzero(self._alive.view()[:count]))
+        self._alive.drop(count)
+        if self._numbers is not None:
+            self._numbers.drop(count)
+        self._first += count
+        self._packed -= count
+        for column in self.columns.values():
+            column.drop(count, self.number(0))
+        self.dropped += count
+        return count
 
     def cut(self, number: int) -> None:
         """Forget the events from a number on, which the last `extend` took in."""

@@ -185,6 +185,16 @@ class KeyChains:
         self.table.latest[taken] = latest[self.table.latest[taken]]
         self._done = done
 
+    def drop(self, count: int) -> None:
+        """Forget the first positions. The others move down."""
+        if self._done < count:
+            self._forget(0, len(self.table.keys))
+            return
+        self._before.drop(count)
+        self._before.view()[:] -= count
+        self.table.latest[:] -= count
+        self._done -= count
+
     def is_valid(self) -> bool:
         """Whether the events that were entered have the same keys and positions."""
         return self._changes == self.column.changes

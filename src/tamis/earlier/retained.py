@@ -406,6 +406,8 @@ class Retained:
             position = self.log.position(window.first) if window.count else len(self.log)
             self.log.release_before(position)
             if self.log.is_worth(position):
+                position -= self.log.drop_left(self._block)
+            if self.log.is_worth(position):
                 self.log.leave_before(position)
         if self.log.is_due():
             self.log.rewrite()

@@ -87,7 +87,7 @@ class Window(Events):
         self.count = 0
         self._indexes: dict[str, AttributeIndex] = {}
         self._chains: dict[str, KeyChains] = {}
-        self._rewrites = 0
+        self._rewrites, self._dropped = log.rewrites, log.dropped
 
     def __len__(self) -> int:
         return self.count
@@ -115,18 +115,27 @@ class Window(Events):
 
     def index_of(self, column: Column) -> AttributeIndex:
         """The index of a column, as it was asked for last."""
-        if self._rewrites != self.log.rewrites:
-            self._rewrites = self.log.rewrites
-            for each in self._indexes.values():
-                each.forget()
+        self._follow_positions()
         index = self._indexes.get(column.attribute)
         if index is None or index.column is not column:
             index = self._indexes[column.attribute] = AttributeIndex(column, block=self.block)
         return index
 
+    def _follow_positions(self) -> None:
+        """Follow the log if positions changed."""
+        if self._rewrites != self.log.rewrites:
+            self._rewrites = self.log.rewrites
+            for each in self._indexes.values():
+                each.forget()
+        if self._dropped != self.log.dropped:
+            for dropping in (*self._indexes.values(), *self._chains.values()):
+                dropping.drop(self.log.dropped - self._dropped)
+            self._dropped = self.log.dropped
+
     def shows(self, column: Column, domain: int, wanted: KeyRange, inside: bool) -> bool:
         if self.has_gaps():
             return False
+        self._follow_positions()
         name, (first, end), (lo, hi) = column.attribute, self._bounds(), wanted
         index, chains = self._indexes.get(name), self._chains.get(name)
         is_valid = index is not None and index.column is column and index.changes == column.changes
@@ -153,6 +162,7 @@ class Window(Events):
 
     def chains(self, column: Column) -> KeyChains:
         """Chains of equal keys. They are right if there are no gaps."""
+        self._follow_positions()
         chains = self._chains.get(column.attribute)
         if chains is None or chains.column is not column:
             chains = self._chains[column.attribute] = KeyChains(column)
