@@ -28,6 +28,7 @@ LogEvent = dict[str, Given]
 """A flat event, or a *raw* one: as it came, with numbers, strings, booleans and None alone."""
 
 _TEXT, _RAW = frozenset({str}), frozenset({int, float, str, bool, type(None)})
+_NAN = float("nan")
 _PICKLED = 0x80
 """The first byte of what pickle writes. Marshal begins a list with another one."""
 _PROTOCOL = 5
@@ -76,6 +77,11 @@ def asked_of(event: LogEvent, names: Collection[str]) -> FlatEvent:
     return found
 
 
+def values_of(events: Iterable[LogEvent], attribute: str) -> list[Given]:
+    """The values of an attribute in events of the log. NaN stands for none: NumPy reads it in a third of the time of None."""
+    return [event.get(attribute, _NAN) for event in events]
+
+
 def is_raw(event: Any) -> bool:
     """Whether an event may be kept as it came."""
     return type(event) is dict and set(map(type, event)) <= _TEXT and set(map(type, event.values())) <= _RAW
@@ -105,8 +111,7 @@ class ListedEvents:
         return [flat_event(self.listed[row]) for row in rows]
 
     def fill(self, column: Column, numbers: I64s) -> None:
-        name = column.attribute
-        column.append([event.get(name) for event in self.listed], numbers)
+        column.append(values_of(self.listed, column.attribute), numbers)
 
     def keep(self, rows: I64s) -> Chunk:
         whole = len(rows) == len(self.listed)
@@ -169,8 +174,7 @@ class PackedEvents:
         return list(map(flat_event, self._listed(rows)))
 
     def fill(self, column: Column, numbers: I64s) -> None:
-        name = column.attribute
-        column.append([event.get(name) for event in self._listed(range(self._count))], numbers)
+        column.append(values_of(self._listed(range(self._count)), column.attribute), numbers)
 
     def keep(self, rows: I64s) -> Chunk:
         return self if len(rows) == self._count else PackedEvents.of(self._listed(rows.tolist()))

@@ -73,7 +73,7 @@ _TEXTS = frozenset({str})
 
 Given: TypeAlias = Any
 """The values of an attribute in an event of the log: a tuple, or the value of a raw event, which may be outside the language.
-None if there are none."""
+None or NaN if there are none."""
 
 
 @brief_kernel

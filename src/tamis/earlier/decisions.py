@@ -98,9 +98,12 @@ class Decisions:
 
     def truth(self, join: Quantified | Exists) -> Truth:
         """The truth of a join."""
-        if not len(self._events):
-            return isinstance(join, Quantified) and join.quantifier is Quantifier.ALL
-        return self._quantified(join) if isinstance(join, Quantified) else self._exists(join)
+        if isinstance(join, Quantified):
+            if not len(self._events):
+                return join.quantifier is Quantifier.ALL
+            return self._quantified(join) if self._event.get(join.attribute) else None
+        has_all = all(self._event.get(each.attribute) for each in join.joins)
+        return has_all and len(self._events) > 0 and self._exists(join)
 
     def _index(self, column: Column) -> AttributeIndex:
         """The index of an attribute. To be asked for after the ranges, which may change the keys of strings."""

@@ -18,7 +18,7 @@ from itertools import accumulate
 import numpy as np
 
 from tamis.earlier.alike import AlikeEvents
-from tamis.earlier.chunks import Chunk, LeftEvents, ListedEvents, LogEvent, packed
+from tamis.earlier.chunks import Chunk, LeftEvents, ListedEvents, LogEvent, packed, values_of
 from tamis.earlier.column import Column
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import Bools, I64s, U8s
@@ -98,9 +98,7 @@ class EventLog:
             for column in self.columns.values():
                 seen = column.count - self._packed
                 if 0 < seen < len(waiting):
-                    column.append(
-                        [event.get(column.attribute) for event in waiting[seen:]], range(first + seen, self.next)
-                    )
+                    column.append(values_of(waiting[seen:], column.attribute), range(first + seen, self.next))
             self.waiting = []
             self._take(ListedEvents(waiting), first)
 
@@ -150,9 +148,8 @@ class EventLog:
             self.columns[attribute] = column
         seen = column.count - self._packed
         if seen < waiting:
-            column.append(
-                [event.get(attribute) for event in self.waiting[seen:]], range(self.next - waiting + seen, self.next)
-            )
+            numbers = range(self.next - waiting + seen, self.next)
+            column.append(values_of(self.waiting[seen:], attribute), numbers)
         return column
 
     def keep_columns(self, attributes: Collection[str]) -> None:

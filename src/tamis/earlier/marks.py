@@ -49,7 +49,7 @@ def write_others(slots: I32s, gone: I64s, out: I32s) -> None:
 
 def marked_places(slots: I32s, marks: U8s) -> I64s:
     """The places of the slots that have a mark. Slots behind the last mark have none."""
-    places = np.empty(len(slots) // _SHARE + _SPARE, np.int64)
+    places = np.empty(min(len(slots), len(slots) // _SHARE + _SPARE), np.int64)
     at, count = write_marked(slots, 0, marks, places, 0)
     while at < len(slots):
         places = np.append(places, np.empty_like(places))

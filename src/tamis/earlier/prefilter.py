@@ -53,8 +53,8 @@ PATIENCE = 16
 """Single events of which none skipped anything, after which the pre-filter pauses for as many, then for twice as many."""
 _LONGEST = 1024
 """The longest pause, in events."""
-_WORTH = 3
-"""Asking takes about a third of the time of deciding the joins of a subscription."""
+_WORTH = 2
+"""Asking for a subscription takes about as long as deciding its joins. If every third time is worth it, asking goes on."""
 _BATCHES, _LONGEST_OF_BATCHES = 2, 16
 """The same for batches."""
 NEVER = 2**62
@@ -64,8 +64,8 @@ NEVER = 2**62
 class _Patience:
     """When to ask, if asking is often in vain.
 
-    A time that was not in vain makes up for `_WORTH` others. After some more in vain, there is a pause, and then one twice as
-    long, until asking has paid for as many.
+    Asking is in vain unless it skips half of what is asked for. A time that was not in vain makes up for `_WORTH` others. After
+    some more in vain, there is a pause, and then one twice as long, until asking has paid for as many.
     """
 
     def __init__(self, times: int, longest: int) -> None:
@@ -230,9 +230,9 @@ class PreFilter:
                 break
             self._following = None  # Keys of strings moved.
         found = following.tally.satisfied(rows, only_some=until is not None)
-        is_vain = bool(found.all())
-        (self._of_events if until is None else self._of_batches).note(is_vain)
-        return None if is_vain else found
+        skipped = len(found) - int(np.count_nonzero(found))
+        (self._of_events if until is None else self._of_batches).note(2 * skipped < len(found))
+        return found if skipped else None
 
     def _planned(self, retained: Retained) -> Following | None:
         """The tally that follows the events; None if it is not worth it."""
