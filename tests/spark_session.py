@@ -9,6 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tamis.spark.java import ensure_java
+from tests.markdown import ROOT
 
 
 def start_spark(folder: Path) -> SparkSession:
@@ -26,6 +27,9 @@ def start_spark(folder: Path) -> SparkSession:
         # Spark cuts a shuffle into 200 tasks by default, which costs seconds on small data.
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
+        # Workers begin with everything loaded.
+        "spark.python.daemon.module": "tests.spark_daemon",
+        "spark.executorEnv.PYTHONPATH": str(ROOT),
         # No web server, no port that may be taken.
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
