@@ -39,6 +39,7 @@ from tamis.language.expression import MAX_DEPTH
 from tamis.language.normal import CLAUSE_LIMIT
 from tamis.papers.interface import Capabilities, Index
 from tamis.workload import PRESETS
+from tests.forked_commands import command as forked_command
 from tests.markdown import ROOT, Block, Page, Row, pages
 
 PAGES = {page.name: page for page in pages()}
@@ -128,20 +129,16 @@ USUAL_PORT = "8750"
 
 
 class Shell:
-    """Runs commands in a folder, where `tamis` is this one. A service runs until the end of the page."""
+    """Runs commands in a folder. `programs` has `tamis`. A service runs until the end of the page."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Path) -> None:
         self._service: subprocess.Popen[str] | None = None
         self._port = USUAL_PORT
         self._folder = folder / "here"
         self._folder.mkdir()
-        command = folder / "bin" / "tamis"
-        command.parent.mkdir()
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tamis "$@"\n')
-        command.chmod(0o755)
         self._environment = {
             **os.environ,
-            "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT / "src"),
             "PYTHONUTF8": "1",
             "COLUMNS": "100",
@@ -163,7 +160,7 @@ class Shell:
     def _serve(self, command: str) -> str:
         """The first line of a service, which comes when it is ready."""
         self._service = subprocess.Popen(
-            ["bash", "-c", f"exec {command} --port 0 --log error"],
+            ["bash", "-c", f"exec '{sys.executable}' -m {command} --port 0 --log error"],
             cwd=self._folder,
             env=self._environment,
             stdin=subprocess.DEVNULL,
@@ -195,9 +192,16 @@ class Shell:
         return answer.stdout.rstrip("\n")
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the command `tamis`, which is this one."""
+    with forked_command(tmp_path_factory.mktemp("programs")) as path:
+        yield path.parent
+
+
 @pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    found = Shell(tmp_path)
+def shell(tmp_path: Path, programs: Path) -> Iterator[Shell]:
+    found = Shell(tmp_path, programs)
     yield found
     found.close()
 
