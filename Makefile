@@ -16,7 +16,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast test-long test-kafka setup lint format clean
+.PHONY: help demo test test-fast test-uncompiled test-long test-kafka setup lint format clean
 .PHONY: bench-loading bench-engine bench-indexes bench-spark bench-exits bench-first-use
 .PHONY: experiments bench-headline bench-broker bench-history bench-service wheel release docs screenshots
 
@@ -26,10 +26,18 @@ help:  ## Show this list
 demo: .venv/core.stamp  ## Set up what the library needs and run the main job
 	@$(BIN)/tamis demo
 
-# Uncompiled first: it is the quicker one, and the closing line of the whole suite comes last.
-test: lint  ## Set up everything and run all checks and tests
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m kernels
+# What comes before the suite runs beside each other: the type checker has one thread only, and waits for nobody.
+test: .venv/dev.stamp  ## Set up everything and run all checks and tests
+	@$(MAKE) --no-print-directory --jobs 3 lint test-uncompiled .cache/numba
 	$(PYTEST)
+
+test-uncompiled: .venv/dev.stamp
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m kernels
+
+# Only where nothing is compiled yet: two processes of tests would wait for each other. The indexes of papers have tests of
+# their own each, which compile them.
+.cache/numba: .venv/dev.stamp
+	@test -d $@ || NUMBA_CACHE_DIR=$@ $(BIN)/tamis warmup --quiet --processes 1
 
 # Nothing that starts Spark or other processes: a minute once kernels are compiled.
 test-fast: .venv/dev.stamp  ## Check style, the language, the encoding and the engine
@@ -40,7 +48,7 @@ test-fast: .venv/dev.stamp  ## Check style, the language, the encoding and the e
 test-long: .venv/dev.stamp  ## Run the long forms of tests: new random cases, empty caches
 	$(PYTEST) --long -m long
 	$(PYTEST) --soak -m 'not spark' tests/kernels tests/language tests/encoding tests/engine tests/matcher tests/broker \
-	  tests/differential tests/service
+	  tests/differential tests/papers tests/service
 
 # Fetches a broker and Spark's connector by Maven, hence apart from the other tests. The connector has to be of Spark's own
 # version, and Maven has not always that of the newest: SPARK=4.0.0 takes another Spark than that in .venv.
