@@ -29,6 +29,7 @@ from tamis.matcher.limits import StoreLimits
 from tamis.matcher.matcher import matcher_over, new_store
 from tests.matcher.small import matcher_with
 
+PACKAGE = str(Path(tamis.__file__).parent)
 SIMPLE = "a = {0} AND b < {1}"
 TREE = "a = {0} OR b = {1}"
 EVENT = {"a": 1, "b": 5}
@@ -206,7 +207,7 @@ class Interrupts:
         def trace(frame: FrameType, event: str, _: Any) -> Any:
             nonlocal place
             file = frame.f_code.co_filename
-            if "tamis" not in file:
+            if not file.startswith(PACKAGE):
                 return None
             if event == "line" and frame.f_lineno not in untouched_lines(file):
                 here = file, frame.f_lineno
