@@ -20,6 +20,9 @@ os.environ["NUMBA_CACHE_DIR"] = str(CACHE / "numba")
 SOAK_FACTOR = 20
 """How many times more cases a soak run tries."""
 
+SEEDS = 3
+"""How many values of a parameter `seed` are tried; a soak run tries all of them."""
+
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 UNCOMPILED_PART = 8
 """How many times fewer cases uncompiled kernels run."""
@@ -54,6 +57,13 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("soak" if config.getoption("--soak") else "uncompiled" if UNCOMPILED else "default")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a test of kernels when these run uncompiled: importing all files takes longer than many tests."""
+    if not UNCOMPILED or config.getoption("markexpr") != "kernels" or collection_path.suffix != ".py":
+        return None
+    return True if "mark.kernels" not in collection_path.read_text(encoding="utf-8") else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Say which tests go to one xdist worker, and in which order tests are given out.
@@ -76,13 +86,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _left_out(config: pytest.Config, item: pytest.Item) -> bool:
-    """Long tests, unless they are asked for. Uncompiled kernels run with the first seed only: they are a hundred times slower."""
+    """Long tests, unless they are asked for, and seeds after the first few, unless this is a soak run.
+
+    Uncompiled kernels run with the first seed only: they are a hundred times slower.
+    """
     if item.get_closest_marker("long") and not config.getoption("--long"):
         return True
     if item.get_closest_marker("compiled") and UNCOMPILED:
         return True
     seed = _parameters(item).get("seed")
-    return UNCOMPILED and isinstance(seed, int) and seed > 0
+    most = 1 if UNCOMPILED else None if config.getoption("--soak") else SEEDS
+    return most is not None and isinstance(seed, int) and seed >= most
 
 
 def _parameters(item: pytest.Item) -> dict[str, object]:

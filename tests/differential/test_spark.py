@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 
 def test_the_same_decisions(spark: SparkSession, soak: bool, cases: Callable[[int], int]) -> None:
-    decisions = compare(Spark(spark), batches(6, soak=soak))
-    assert decisions.total() >= cases(20_000)
+    decisions = compare(Spark(spark), batches(3, soak=soak))
+    assert decisions.total() >= cases(10_000)
     assert all(decisions[truth] >= decisions.total() / 5 for truth in (True, False, None)), decisions
