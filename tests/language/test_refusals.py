@@ -88,6 +88,7 @@ REFUSED = [
     ("a = +^1e", "this is not a number"),
     ("a = ^+b", "arithmetic is not supported: +"),
     ("a IN (^SELECT b FROM history)", "IN (SELECT ...) is not supported"),
+    ("a LIKE ANY (^SELECT b FROM history)", "LIKE takes patterns, not a subquery"),
     # NULL.
     ("a = ^NULL", "NULL is not a literal here"),
     ("^NULL <> a", "NULL is not a literal here"),

@@ -196,6 +196,8 @@ class Reader(PredicateReader):
         """The patterns of LIKE ANY (...) and LIKE ALL (...)."""
         form = f"a {operator.name} {self.take().kind} ('x%', '%y')"
         self.at += 1
+        if self.kind == "SELECT":
+            self.refuse(f"{operator.name} takes patterns, not a subquery", hint=form)
         patterns = [self.literal("the parenthesis")]
         while self.take_if(","):
             patterns.append(self.literal("the comma"))
