@@ -50,7 +50,7 @@ one event in ten asks (`benchmarks.history_parts`, needs):
     single events    0.81    0.72    0.72    1.01    1.29
 """
 PATIENCE = 16
-"""Single events of which none skipped anything, after which the pre-filter pauses for as many, then for twice as many."""
+"""Single events in vain, after which the pre-filter pauses for as many, then for twice as many."""
 _LONGEST = 1024
 """The longest pause, in events."""
 _WORTH = 2

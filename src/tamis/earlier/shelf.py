@@ -127,9 +127,12 @@ class Window(Events):
             self._rewrites = self.log.rewrites
             for each in self._indexes.values():
                 each.forget()
-        if self._dropped != self.log.dropped:
-            for dropping in (*self._indexes.values(), *self._chains.values()):
-                dropping.drop(self.log.dropped - self._dropped)
+        dropped = self.log.dropped - self._dropped
+        if dropped:
+            for index in self._indexes.values():
+                index.drop(dropped)
+            for chains in self._chains.values():
+                chains.drop(dropped)
             self._dropped = self.log.dropped
 
     def shows(self, column: Column, domain: int, wanted: KeyRange, inside: bool) -> bool:

@@ -123,9 +123,13 @@ class BatchJoins:
         order = np.argsort(numbers, kind="stable")
         cuts = np.flatnonzero(np.diff(numbers[order], prepend=-2, append=-2))
         for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-            if end - start > self._few:
-                places = order[start:end]
-                truths = self._truths(self._table.rest(int(numbers[places[0]])), rows[places])
+            if end - start <= self._few:
+                continue
+            places = order[start:end]
+            is_new = np.diff(rows[places], prepend=-1) > 0  # Several slots of a row may have the same rest.
+            distinct = rows[places][is_new]
+            if len(distinct) > self._few:
+                truths = self._truths(self._table.rest(int(numbers[places[0]])), distinct)[np.cumsum(is_new) - 1]
                 holds[places], is_open[places] = truths == TRUE, truths == OPEN
         for places, joins in self._one_by_one(np.flatnonzero(is_open), rows):
             holds[places] = self._table.holds(numbers[places].tolist(), joins)
