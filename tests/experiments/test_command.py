@@ -39,7 +39,19 @@ def test_wrong_names_are_errors(tmp_path: Path) -> None:
 
 def test_a_figure_is_measured_and_reported(tmp_path: Path) -> None:
     """Table 5 has the fewest points; each starts a process."""
-    arguments = ("run", "--paper", "be-tree", "--figure", "table-5", "--scale", "smoke", "--output", str(tmp_path))
+    arguments = (
+        "run",
+        "--paper",
+        "be-tree",
+        "--figure",
+        "table-5",
+        "--scale",
+        "smoke",
+        "--jobs",
+        "2",
+        "--output",
+        str(tmp_path),
+    )
     status, out, said = _run(*arguments)
     assert status == 0
     assert "be-tree table-5" in out

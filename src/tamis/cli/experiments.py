@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,7 @@ def list_figures(paper: str | None) -> None:
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the workloads.")
 @_pages
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Points measured at the same time.")
 @click.option("--estimate", is_flag=True, help="Only print what the run would need.")
 @click.option("--quiet", is_flag=True, help="Print no progress.")
 def run(
@@ -81,6 +83,7 @@ def run(
     output: Path,
     seed: int,
     pages: Path | None,
+    jobs: int,
     estimate: bool,
     quiet: bool,
 ) -> None:
@@ -99,12 +102,13 @@ def run(
     needed = running.need_of_all(points, chosen)
     if not quiet or estimate:
         click.echo(
-            f"{counted(len(figures), 'figure')}, {counted(len(points), 'point')}: about {_duration(needed.seconds)}, "
-            f"up to {needed.bytes / 2**30:.1f} GiB of memory; the machine has {running.memory() / 2**30:.1f} GiB",
+            f"{counted(len(figures), 'figure')}, {counted(len(points), 'point')}: about {_duration(needed.seconds / jobs)}, "
+            f"up to {jobs * needed.bytes / 2**30:.1f} GiB of memory; the machine has {running.memory() / 2**30:.1f} GiB",
             err=not estimate,
         )
     if estimate:
         return
+    _need_plots()
     diagnostics = Diagnostics(quiet=quiet)
 
     def tell(progress: Progress) -> None:
@@ -118,7 +122,7 @@ def run(
                 err=True,
             )
 
-    running.run(points, chosen, output, tell)
+    running.run(points, chosen, output, tell, jobs=jobs)
     _tell(write_pages(output, chosen, pages), [figure.name for figure in figures])
 
 
@@ -132,6 +136,7 @@ def report(folder: Path, scale: str, pages: Path | None) -> None:
     from tamis.experiments.pages import write_pages
     from tamis.experiments.scales import find_scale
 
+    _need_plots()
     chosen = find_scale(scale)
     written = write_pages(folder, chosen, pages)
     if not written.judged:
@@ -139,6 +144,12 @@ def report(folder: Path, scale: str, pages: Path | None) -> None:
             f"{folder} has no results of scale {chosen.name}. Hint: tamis experiments run --output {folder}"
         )
     _tell(written, [figure.name for figure in find_figures()])
+
+
+def _need_plots() -> None:
+    """Say what is missing before hours of measuring."""
+    if find_spec("matplotlib") is None:
+        raise click.ClickException("the plots need matplotlib. Hint: pip install 'tamis[experiments]'")
 
 
 def _tell(pages: Pages, names: list[str]) -> None:

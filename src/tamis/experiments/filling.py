@@ -96,10 +96,10 @@ class FilledIndex(Filled):
             self.index.observe(self.take(events), self._rows.dimensions)
         self.index.refuse(self._rows.rows)
         first = self.take(workload.other_events(1))
-        begun = time.perf_counter()
+        begun = time.process_time()
         self.index.insert(self._rows.rows)
         self.index.match(first, self._rows.dimensions)  # static indexes are built now
-        self.build_seconds = time.perf_counter() - begun
+        self.build_seconds = time.process_time() - begun
 
     def take(self, events: pa.Table) -> EventBatch:
         return self._rows.encoded(events)
@@ -173,9 +173,9 @@ class FilledEngine(Filled):
         # Few subscriptions lie in a delta, and none was removed. What segments of them would take is measured all the same.
         parts = [segment.rows(life) for segment in segments] + [view.rows for _, view in deltas]
         built = concatenated(parts)
-        begun = time.perf_counter()
+        begun = time.process_time()
         segments_of(built, None)
-        self.build_seconds = time.perf_counter() - begun
+        self.build_seconds = time.process_time() - begun
 
     def take(self, events: pa.Table) -> EventBatch:
         return encode_table(events, self._store.dimensions).batch
@@ -201,9 +201,9 @@ class FilledPeer(Filled):
         super().__init__(rows.workload)
         self._wide = name == "polars"
         table = rows.subscriptions
-        begun = time.perf_counter()
+        begun = time.process_time()
         self._peer = Polars(table) if self._wide else DuckDB(table)
-        self.build_seconds = time.perf_counter() - begun
+        self.build_seconds = time.process_time() - begun
         self._taken: pa.Table | None = None
 
     def take(self, events: pa.Table) -> pa.Table:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,11 +81,13 @@ def run(
     folder: Path,
     progress: Callable[[Progress], None] = lambda _: None,
     apart: bool = True,
+    jobs: int = 1,
 ) -> dict[Point, dict[str, Any]]:
     """The results of points, which are measured unless the folder has them. Each is kept as soon as it is there.
 
     A point that does not fit into the machine's memory, fails or takes too long has a "failure" instead of "figures".
-    With `apart` False, all of them are measured in this process, and the time to compile counts.
+    With `apart` False, all of them are measured in this process, and the time to compile counts. Otherwise `jobs` are measured
+    at the same time, each in processor time.
 
     Raises
     ------
@@ -95,19 +98,24 @@ def run(
     results = {point: result for point in wanted if (result := _kept(point, scale, folder)) is not None}
     missing = [point for point in wanted if point not in results]
     left = need_of_all(missing, scale).seconds
-    estimated = spent = 0.0
-    for point in missing:
-        begun = time.perf_counter()
-        expected = need(point, scale)
-        figures = _measured(point, scale, expected, apart)
-        result = {"point": point.to_dict(), "scale": scale._asdict(), **circumstances(), **figures}
-        results[point] = result
-        keep(point, scale, folder, result)
-        estimated += expected.seconds
-        spent += time.perf_counter() - begun
-        left -= expected.seconds
-        # Estimates are corrected by how wrong they were so far.
-        progress(Progress(len(results), len(wanted), max(left, 0.0) * spent / estimated, point, result))
+    estimated, begun = 0.0, time.perf_counter()
+    jobs = jobs if apart else 1
+    with ThreadPoolExecutor(jobs) as pool:
+        coming = {pool.submit(_measured, point, scale, apart, memory() / jobs): point for point in missing}
+        try:
+            for done in as_completed(coming):
+                point = coming[done]
+                result = {"point": point.to_dict(), "scale": scale._asdict(), **circumstances(), **done.result()}
+                results[point] = result
+                keep(point, scale, folder, result)
+                seconds = need(point, scale).seconds
+                estimated += seconds
+                left -= seconds
+                # Estimates are corrected by how wrong they were so far.
+                rate = (time.perf_counter() - begun) / estimated
+                progress(Progress(len(results), len(wanted), max(left, 0.0) * rate, point, result))
+        finally:
+            pool.shutdown(cancel_futures=True)
     return results
 
 
@@ -118,11 +126,11 @@ def results_of(points: Iterable[Point], scale: Scale, folder: Path) -> dict[Poin
     }
 
 
-def _measured(point: Point, scale: Scale, expected: Need, apart: bool) -> dict[str, Any]:
-    """Figures of a point, or its failure."""
-    if expected.bytes > _SHARE * memory():
-        needed, there = expected.bytes / 2**30, memory() / 2**30
-        return {"failure": f"needs about {needed:.0f} GiB; the machine has {there:.0f} GiB"}
+def _measured(point: Point, scale: Scale, apart: bool, room: float) -> dict[str, Any]:
+    """Figures of a point, or its failure. It has `room` bytes of the machine's memory."""
+    needed = need(point, scale).bytes
+    if needed > _SHARE * room:
+        return {"failure": f"needs about {needed / 2**30:.0f} GiB; there are {room / 2**30:.0f} GiB for it"}
     if not apart:
         return {"figures": measured(point, scale)}
     request = json.dumps({"point": point.to_dict(), "scale": scale._asdict()})

@@ -1,0 +1,183 @@
+"""The task of Tatbul's joins: profiles of the workload, each with a join over the earlier documents.
+
+profile of the workload    a0 BETWEEN 142 AND 152 AND a1 BETWEEN 217 AND 227
+few joins                  ... AND a0 < ALL (SELECT a0 FROM history)             one of six, by turns
+a join of its own          ... AND EXISTS (SELECT 1 FROM history h WHERE h.a0 = a0 AND h.a1 < 7)
+a rare document            ... AND EXISTS (SELECT 1 FROM history h WHERE h.a0 = -7 AND h.a1 > a1)      no document has it
+
+The thesis describes the join table and the pre-filter, and measures neither. There are as many earlier documents as profiles.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+import tamis
+from tamis.earlier.chunks import TableEvents
+from tamis.earlier.join_table import EventJoins, JoinTable, split
+from tamis.earlier.prefilter import NEVER, PreFilter
+from tamis.earlier.retained import Retained
+from tamis.errors import ExperimentError
+from tamis.experiments.point import Point
+from tamis.experiments.scales import Scale
+from tamis.experiments.timing import best_of, seconds_of
+from tamis.kernels.numbers import I32s
+from tamis.language.evaluate import evaluate_flat
+from tamis.language.event import FlatEvent, flatten
+from tamis.matcher.limits import StoreLimits
+from tamis.matcher.matcher import matcher_over, new_store
+from tamis.workload import Workload, generate
+
+_PASSES = 9
+_CHECKED = 3
+"""Profiles that the reference evaluator decides for each checked event."""
+_MOST_EARLIER = 100_000
+
+_FEW = (
+    "a0 < ALL (SELECT a0 FROM history)",
+    "a1 = ANY (SELECT a1 FROM history)",
+    "EXISTS (SELECT 1 FROM history h WHERE h.a0 = a0 AND h.a1 > a1)",
+    "NOT EXISTS (SELECT 1 FROM history h WHERE h.a1 = a1 AND h.a0 = a0)",
+    "a1 >= ALL (SELECT a1 FROM history) OR a0 > ANY (SELECT a0 FROM history)",
+    "NOT (a0 <> ALL (SELECT a0 FROM history))",
+)
+JOINS: dict[str, Callable[[int], str]] = {
+    "few joins": lambda place: f"({_FEW[place % len(_FEW)]})",
+    "a join of its own": lambda place: (
+        f"EXISTS (SELECT 1 FROM history h WHERE h.a0 = a0 AND h.a1 < {place % 4_999 / 16})"
+    ),
+    "a rare document": lambda place: (
+        f"EXISTS (SELECT 1 FROM history h WHERE h.a0 = {-1 - place % 1_000} AND h.a1 > a1)"
+    ),
+}
+"""Name -> the join of a profile, by its place."""
+
+
+class Joined(NamedTuple):
+    """Profiles, divided into constants and joins, and retained documents."""
+
+    table: JoinTable
+    constants: tamis.Matcher[int]
+    """The constant parts."""
+    retained: Retained
+
+    @classmethod
+    def of(cls, texts: Sequence[str], earlier: pa.Table) -> Joined:
+        """Profiles with these texts. All earlier documents are retained."""
+        parts = [split(tamis.parse(text)) for text in texts]
+        table, constants = JoinTable(PreFilter(fewest=NEVER)), tamis.Matcher[int]()
+        table.put(np.arange(len(parts), dtype=np.int32), dict(enumerate(parts)))
+        constants.add_many(range(len(parts)), [each.constant for each in parts])
+        retained = Retained(tamis.History(rows=len(earlier)))
+        with retained.taking(TableEvents(earlier)) as intake:
+            intake.retain_all()
+        return cls(table, constants, retained)
+
+    def candidates(self, event: dict[str, Any]) -> I32s:
+        """The profiles whose constants an event satisfies."""
+        return np.array(self.constants.match(event), np.int32)
+
+    def satisfied(self, flat: FlatEvent, candidates: I32s) -> int:
+        """How many candidates an event satisfies: each distinct join is decided once."""
+        return len(self.table.satisfied(candidates, flat, self.retained.begin(flat)))
+
+    def satisfied_one_by_one(self, flat: FlatEvent, candidates: I32s) -> int:
+        """The same, but the joins of each candidate are decided anew."""
+        rests = [self.table.rest(number) for number in self.table.numbers(candidates).tolist()]
+        return sum(EventJoins(flat, self.retained.begin(flat)).truth(rest) is True for rest in rests)
+
+
+def filtered_matcher(history: tamis.History, filtered: bool) -> tamis.Matcher[int]:
+    """A matcher that uses the pre-filter always, or never."""
+    return matcher_over(new_store(history=history, limits=StoreLimits(prefilter_from=0 if filtered else NEVER)))
+
+
+def joining(point: Point, scale: Scale) -> dict[str, Any]:
+    """The time of events whose profiles have joins, with and without a part of the matcher."""
+    ways = {
+        "join table": partial(_decided, Joined.satisfied),
+        "no join table": partial(_decided, Joined.satisfied_one_by_one),
+        "pre-filter": partial(_matched, True),
+        "no pre-filter": partial(_matched, False),
+    }
+    workload = generate(point.workload)
+    texts = _texts(workload, point.index_options["joins"])
+    earlier = workload.other_events(min(len(texts), _MOST_EARLIER), wide=True)
+    return ways[point.index_options["way"]](texts, earlier, workload.events(scale.events, wide=True), scale)
+
+
+def _decided(
+    decide: Callable[[Joined, FlatEvent, I32s], int],
+    texts: Sequence[str],
+    earlier: pa.Table,
+    table: pa.Table,
+    scale: Scale,
+) -> dict[str, Any]:
+    """With or without the join table. The joins are timed, the constants are not."""
+    joined = Joined.of(texts, earlier)
+    events = [(flatten(event), joined.candidates(event)) for event in table.to_pylist()]
+    for flat, candidates in events[: scale.checked]:
+        right = sum(_is_true(texts[slot], flat, earlier) for slot in candidates[:_CHECKED].tolist())
+        _check(decide(joined, flat, candidates[:_CHECKED]), right)
+
+    def decide_all() -> list[int]:
+        return [decide(joined, flat, candidates) for flat, candidates in events]
+
+    seconds = best_of(decide_all, _PASSES, scale.budget, time.process_time)
+    return _figures(seconds, len(events), sum(decide_all()), candidates=sum(len(slots) for _, slots in events))
+
+
+def _matched(filtered: bool, texts: Sequence[str], earlier: pa.Table, table: pa.Table, scale: Scale) -> dict[str, Any]:
+    """A matcher with or without the pre-filter. Events that were timed are earlier events later."""
+    matcher = filtered_matcher(tamis.History(rows=len(earlier)), filtered)
+    matcher.match_batch(earlier, threads=1)  # Before there are profiles that match.
+    building = seconds_of(lambda: matcher.add_many(range(len(texts)), texts), time.process_time)
+    few = table.slice(0, scale.checked)
+    before = earlier
+    for found, event in zip(matcher.match_batch(few, threads=1), few.to_pylist(), strict=True):
+        flat, drawn = flatten(event), [*found[:_CHECKED], *range(_CHECKED)]
+        right = [slot for slot in drawn if _is_true(texts[slot], flat, before)]
+        _check(len([slot for slot in drawn if slot in found]), len(right))
+        before = pa.concat_tables([before.slice(1), pa.Table.from_pylist([event], before.schema)])
+    matches = len(matcher.match_batch(table, threads=1))
+    seconds = best_of(lambda: matcher.match_batch(table, threads=1), _PASSES, scale.budget, time.process_time)
+    return {**_figures(seconds, len(table), matches), "build_seconds": building}
+
+
+def _texts(workload: Workload, joins: str) -> list[str]:
+    """The profiles of a workload as expressions, each with its join."""
+    join = JOINS[joins]
+    return [
+        " AND ".join([*map(_interval, predicates), join(place)])
+        for place, predicates in enumerate(workload.subscriptions().column("predicates").to_pylist())
+    ]
+
+
+def _interval(predicate: dict[str, Any]) -> str:
+    low, high = predicate["values"]
+    return f"{predicate['attribute']} BETWEEN {low} AND {high}"
+
+
+def _is_true(text: str, flat: FlatEvent, earlier: pa.Table) -> bool:
+    return evaluate_flat(tamis.parse(text), flat, list(map(flatten, earlier.to_pylist()))) is True
+
+
+def _check(found: int, right: int) -> None:
+    if found != right:
+        raise ExperimentError(f"{found} matches, but the reference evaluator finds {right}: the answers are not equal")
+
+
+def _figures(seconds: float, events: int, matches: int, **work: int) -> dict[str, Any]:
+    figures = {
+        "events": events,
+        "microseconds": seconds / events * 1e6,
+        "matches": matches / events,
+        **{name: number / events for name, number in work.items()},
+    }
+    return {"build_seconds": 0.0, "index_bytes": None, "kinds": {"planted": figures, "other": figures}}
