@@ -17,7 +17,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-fast test-uncompiled test-long test-kafka setup lint format clean
-.PHONY: bench-loading bench-engine bench-indexes bench-spark bench-exits bench-first-use
+.PHONY: bench-loading bench-engine bench-spark bench-exits bench-first-use
 .PHONY: experiments bench-headline bench-broker bench-history bench-service wheel release docs screenshots
 
 help:  ## Show this list
@@ -70,11 +70,6 @@ bench-engine: .venv/dev.stamp  ## Measure how fast events are matched; renew doc
 	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 	$(BIN)/python -m benchmarks.cluster_plan docs/results docs/spark.md
 
-# Hours for all of them at a million; BENCH='--shapes dense --sizes 100000' measures less.
-bench-indexes: .venv/core.stamp  ## Measure the indexes of the papers beside a scan; renew docs/benchmarks.md
-	$(BIN)/python -m benchmarks.indexes --json docs/results/indexes.json $(BENCH)
-	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
-
 bench-spark: .venv/dev.stamp  ## Measure matching on Spark beside plain plans; renew docs/benchmarks.md
 	$(BIN)/python -m benchmarks.spark --json docs/results/spark.json $(BENCH)
 	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
@@ -84,10 +79,10 @@ bench-broker: .venv/dev.stamp  ## Measure what a broker costs; renew docs/benchm
 	$(BIN)/python -m benchmarks.broker --json docs/results/broker.json $(BENCH)
 	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 
-# More than an hour for all figures; nothing else should run. A run that was stopped goes on.
+# An hour for all figures on two cores; nothing else should run. A run that was stopped goes on.
 # FIGURES='--paper ps-tree' measures fewer; the pages show all that were measured.
 experiments: .venv/dev.stamp  ## Repeat the papers' experiments on a laptop's scale; renew docs/experiments
-	$(BIN)/tamis experiments run --output .cache/experiments --pages docs/experiments $(FIGURES)
+	$(BIN)/tamis experiments run --jobs $(JOBS) --output .cache/experiments --pages docs/experiments $(FIGURES)
 
 # Some minutes for 1,000,000 subscriptions; the first time more, since the filled broker is made. Nothing else should run.
 bench-service: .venv/dev.stamp  ## Measure what the network costs; renew docs/benchmarks.md

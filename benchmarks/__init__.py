@@ -12,7 +12,6 @@ Read `tamis.experiments.timing` and `shapes` first, then one benchmark and its p
     matching      one workload: the engine, a scan, and the methods of the matcher
     updates       changes during matching
     rules         detection rules
-    indexes       the papers' indexes beside a scan
     spark         matching with Spark
     broker        what publish/subscribe costs on top of matching
     service       what the network costs on top of a broker
@@ -23,7 +22,6 @@ Read `tamis.experiments.timing` and `shapes` first, then one benchmark and its p
     markdown      tables, and pages with a generated part
     svg           charts of bars
     engine_page   the engine's tables and chart
-    indexes_page  the tables and chart of the papers' indexes
     spark_page    the tables and chart of Spark
     broker_page   the tables of the broker
     service_page  the tables of the service

@@ -19,7 +19,6 @@ from benchmarks import (
     headline,
     history_page,
     history_parts_page,
-    indexes_page,
     loading,
     service_page,
     spark_page,
@@ -27,9 +26,9 @@ from benchmarks import (
 
 _INTRODUCTION = """# Benchmarks
 
-`make bench-headline`, `make bench-first-use`, `make bench-loading`, `make bench-engine`, `make bench-indexes`,
-`make bench-spark`, `make bench-broker`, `make bench-history` and `make bench-service` make this page from the files in
-`docs/results`. Do not edit it.
+`make bench-headline`, `make bench-first-use`, `make bench-loading`, `make bench-engine`, `make bench-spark`,
+`make bench-broker`, `make bench-history` and `make bench-service` make this page from the files in `docs/results`. Do not edit
+it. The indexes of the papers are measured by [their experiments](experiments.md).
 Times depend on the machine. Ratios within a section depend less on the machine, since each section comes from a single run.
 """
 
@@ -38,7 +37,6 @@ _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "headline": (headline.DESCRIPTION, headline.to_table),
     "first use": (first_use.DESCRIPTION, first_use.to_table),
     "engine": (engine_page.DESCRIPTION, engine_page.to_tables),
-    "indexes": (indexes_page.DESCRIPTION, indexes_page.to_tables),
     "spark": (spark_page.DESCRIPTION, spark_page.to_tables),
     "broker": (broker_page.DESCRIPTION, broker_page.to_tables),
     "service": (service_page.DESCRIPTION, service_page.to_tables),
@@ -50,7 +48,6 @@ _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
 _CHARTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "headline": headline.to_chart,
     "engine": engine_page.to_chart,
-    "indexes": indexes_page.to_chart,
     "spark": spark_page.to_chart,
 }
 

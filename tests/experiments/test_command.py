@@ -17,7 +17,7 @@ def _run(*arguments: str) -> tuple[int, str, str]:
 def test_list_names_the_figures() -> None:
     status, out, _ = _run("list", "--paper", "op-index")
     assert status == 0
-    assert "op-index  10a       Matching: number of subscriptions" in out
+    assert "op-index  10a         Matching: number of subscriptions" in out
     assert "ps-tree" not in out
 
 

@@ -61,7 +61,7 @@ def list_figures(paper: str | None) -> None:
     from tamis.experiments.catalog import find_figures
 
     for figure in find_figures(paper):
-        click.echo(f"{figure.paper:9} {figure.number:9} {figure.title}")
+        click.echo(f"{figure.paper:9} {figure.number:11} {figure.title}")
 
 
 @experiments.command()
