@@ -76,6 +76,7 @@ def list_figures(paper: str | None) -> None:
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Points measured at the same time.")
 @click.option("--estimate", is_flag=True, help="Only print what the run would need.")
 @click.option("--quiet", is_flag=True, help="Print no progress.")
+# One parameter for each option of the command.
 def run(
     paper: str | None,
     number: str | None,
