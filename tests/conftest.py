@@ -33,7 +33,7 @@ settings.register_profile(
     "default",
     derandomize=True,
     deadline=None,
-    max_examples=100,
+    max_examples=50,
     suppress_health_check=[HealthCheck.too_slow],
 )
 # New examples on every run, to find what the fixed ones miss.
@@ -41,10 +41,10 @@ settings.register_profile(
     "soak",
     parent=settings.get_profile("default"),
     derandomize=False,
-    max_examples=100 * SOAK_FACTOR,
+    max_examples=2000,
     print_blob=True,
 )
-settings.register_profile("uncompiled", parent=settings.get_profile("default"), max_examples=100 // UNCOMPILED_PART)
+settings.register_profile("uncompiled", parent=settings.get_profile("default"), max_examples=12)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,7 +16,7 @@ from tests.broker.model import DAY
 
 TestBroker = AllCallsMachine.TestCase
 TestBroker.settings = settings(
-    max_examples=settings().max_examples // 6,
+    max_examples=settings().max_examples // 4,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),

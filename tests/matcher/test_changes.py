@@ -146,9 +146,9 @@ def plain_predicate(chance: random.Random) -> Predicate:
 
 
 TestChanges = Changes.TestCase
-TestChanges.settings = settings(max_examples=30, stateful_step_count=30)
+TestChanges.settings = settings(max_examples=settings().max_examples // 3, stateful_step_count=30)
 TestChangesOfScan = ChangesOfScan.TestCase
-TestChangesOfScan.settings = settings(max_examples=15, stateful_step_count=30)
+TestChangesOfScan.settings = settings(max_examples=settings().max_examples // 6, stateful_step_count=30)
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])

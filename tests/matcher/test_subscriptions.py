@@ -152,9 +152,9 @@ class ChangesOfScan(Changes):
 
 
 TestChanges = Changes.TestCase
-TestChanges.settings = settings(max_examples=25, stateful_step_count=25)
+TestChanges.settings = settings(max_examples=settings().max_examples // 4, stateful_step_count=25)
 TestChangesOfScan = ChangesOfScan.TestCase
-TestChangesOfScan.settings = settings(max_examples=12, stateful_step_count=25)
+TestChangesOfScan.settings = settings(max_examples=settings().max_examples // 8, stateful_step_count=25)
 
 
 @pytest.mark.usefixtures("each_index")
