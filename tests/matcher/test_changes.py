@@ -116,7 +116,7 @@ def test_plain_conjunctions_are_added_and_removed(schema: Any, cases: Callable[[
     matcher = small_matcher(schema=schema)
     model: dict[int, Expression] = {}
     events = [{name: chance.choice(VALUES[name]) for name in VALUES} for _ in range(8)]
-    for number in range(cases(600)):
+    for number in range(cases(300)):
         predicates = [plain_predicate(chance) for _ in range(chance.randint(1, 4))]
         model[number] = any_of(*predicates) if number % 20 == 0 else all_of(*predicates)
         matcher.add(number, model[number])
