@@ -46,6 +46,20 @@ def test_a_key_makes_trying_again_safe(server: Server) -> None:
     assert (answer.status_code, answer.json()["line"], answer.json()["published"]) == (422, 2, 1)
 
 
+@pytest.mark.parametrize(
+    ("key", "body", "status"),
+    [("", b'{"short": 1}', 422), ("k" * 300, b"{}", 422), ("short", b'{"short": 1}', 200), ("short", b"not JSON", 400)],
+)
+def test_a_request_without_parameters_is_answered_as_one_with_their_defaults(
+    server: Server, key: str, body: bytes, status: int
+) -> None:
+    defaults = ({}, {"tagged": "false"}, {"on_error": "stop"})
+    headers = {"Idempotency-Key": key, "X-Request-Id": "1"}
+    first, *others = (server.client.post("/v1/events", content=body, headers=headers, params=each) for each in defaults)
+    assert first.status_code == status
+    assert {(each.status_code, each.text) for each in others} == {(status, first.text)}
+
+
 def test_lines(server: Server) -> None:
     server.subscribe("liner", "odd", "odd = TRUE")
     body = lines({"odd": True}, b"", {"odd": False}, b"  ", {"odd": True}).removesuffix(b"\n")

@@ -67,7 +67,8 @@ def make_app(config: ServiceConfig) -> FastAPI:
     for kind, handler in handlers:
         app.add_exception_handler(kind, handler)
     for router in (*ROUTERS, console.router):
-        app.include_router(router)
+        # As they are: a request would go twice through the routes of a router that is included.
+        app.router.routes.extend(router.routes)
     return app
 
 
