@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.earlier.decisions import Decisions
-from tamis.earlier.marks import marked_places
+from tamis.earlier.marks import marked_places, without_places
 from tamis.earlier.prefilter import NO_NEED, PreFilter
 from tamis.earlier.retained import Retained
 from tamis.earlier.shelf import Events
@@ -39,6 +39,8 @@ from tamis.language.normal import to_nnf
 from tamis.language.operators import Operator
 
 NO_REST = -1
+_FEW_SLOTS = 64
+"""So few slots are looked at in Python. Each call of NumPy takes as long as twenty of them."""
 JOINS_ONLY = "joins only"
 _NEVER = Predicate(JOINS_ONLY, Operator.EQ, ["never"])
 """The constant part of an expression that has only `always`. An index has a row for it, so that its slot is not given to another
@@ -151,8 +153,9 @@ class JoinTable:
         """The number of slots that have a rest."""
         self._next = 0
         self._of_slot = GrowingArray(np.int32)
-        self._slots: set[int] = set()
-        """The slots that have a rest."""
+        """The number of the rest of each slot, or NO_REST."""
+        self._number_of: dict[int, int] = {}
+        """The same for the slots that have a rest. To read a few numbers here takes less time than from the array."""
         self.marks = np.zeros(0, np.uint8)
         """A bit for each of these slots. This array may be replaced when it grows."""
         self._profiles: dict[int, set[int]] = {}
@@ -191,8 +194,7 @@ class JoinTable:
                 self._let_go(slot)
                 parts = splits.get(place)
                 if parts is not None and parts.rest is not None:
-                    self._of_slot.view()[slot] = self._number(parts.rest)
-                    self._slots.add(slot)
+                    self._of_slot.view()[slot] = self._number_of[slot] = self._number(parts.rest)
                     self.marks[slot >> 3] |= 1 << (slot & 7)
                     self.prefilter.put(slot, parts.rest, parts.constant)
 
@@ -213,7 +215,7 @@ class JoinTable:
 
     def remove(self, slot: int) -> None:
         """Note that a slot was removed."""
-        if slot in self._slots or slot in self._always_of:
+        if slot in self._number_of or slot in self._always_of:
             self.gone.add(slot)
         if slot in self._always_of:
             self._shown = None
@@ -253,11 +255,10 @@ class JoinTable:
         return number
 
     def _let_go(self, slot: int) -> None:
-        if slot in self._slots:
+        if slot in self._number_of:
             self.prefilter.drop(slot)
-            self._slots.remove(slot)
+            number = self._number_of.pop(slot)
             self.marks[slot >> 3] &= ~(1 << (slot & 7)) & 0xFF
-            number = int(self._of_slot.view()[slot])
             self._of_slot.view()[slot] = NO_REST
             self._disown(number)
         always = self._always_of.pop(slot, None)
@@ -340,7 +341,7 @@ class JoinTable:
     def skipped(self, retained: Retained) -> int:
         """How many slots the pre-filter skips at present: those of which no part has what it needs."""
         with self._lock:
-            slots, always = np.array(sorted(self._slots), np.int32), self.always()
+            slots, always = np.array(sorted(self._number_of), np.int32), self.always()
             needs = self.prefilter.needs_of(slots)
             is_never = self.numbers(slots) == self._numbers.get(FALSE, NO_REST)
             lack = set(slots[is_never | ~self.prefilter.present(needs, retained)].tolist())
@@ -370,19 +371,25 @@ class JoinTable:
         places = marked_places(slots, self.marks)
         return places, self.numbers(slots[places])
 
+    def _few_with_rest(self, slots: I32s) -> tuple[list[int], list[int]]:
+        """The same as lists, for an event. Most events have a few slots."""
+        if len(slots) > _FEW_SLOTS:
+            of_many, numbers = self.with_rest(slots)
+            return of_many.tolist(), numbers.tolist()
+        found = [self._number_of.get(slot, NO_REST) for slot in slots.tolist()]
+        places = [place for place, number in enumerate(found) if number != NO_REST]
+        return places, [found[place] for place in places]
+
     def _grow(self, slots: int) -> None:
         self._of_slot.grow(max(slots - len(self._of_slot), 0), fill=NO_REST)
 
     def satisfied(self, slots: I32s, event: FlatEvent, events: Events, always: Iterable[Always] = ()) -> I32s:
         """The slots that an event satisfies, among slots whose constant part it satisfies, and among those of `always`."""
-        places, numbers = self.with_rest(slots)
+        places, numbers = self._few_with_rest(slots)
         joins = EventJoins(event, events)
-        holds = self.holds(numbers.tolist(), joins)
-        if not all(holds):
-            kept = np.empty(len(slots), np.bool_)
-            kept.fill(True)
-            kept[places] = holds
-            slots = slots[kept]
+        gone = [place for place, holds in zip(places, self.holds(numbers, joins), strict=True) if not holds]
+        if gone:
+            slots = without_places(slots, np.array(gone))
         more = [each.slots for each in always if joins.truth(each.expression) is True]
         self.note(joins)
         if not more:
@@ -399,7 +406,7 @@ class JoinTable:
         """The numbers of the needs of a slot: of its rest if there is one, and of what is decided for every event."""
         with self._lock:
             found = []
-            if slot in self._slots and self._expression(int(self._of_slot.view()[slot])) != FALSE:
+            if slot in self._number_of and self._expression(int(self._of_slot.view()[slot])) != FALSE:
                 found.append(int(self.prefilter.needs_of(np.array([slot], np.int32))[0]))
             if slot in self._always_of:
                 found.append(self._needs[self._always_of[slot]])
