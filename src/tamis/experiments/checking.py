@@ -12,10 +12,11 @@ def check_matcher(matcher: tamis.Matcher[int], subscriptions: pa.Table, events: 
     """Raise an ExperimentError unless a matcher finds what a scan of these subscriptions finds."""
     scan: tamis.Matcher[int] = tamis.Matcher(index="scan")
     scan.add_table(subscriptions)
-    for event, (found, right) in enumerate(
-        zip(matcher.match_batch(events, 1), scan.match_batch(events, 1), strict=True)
-    ):
-        if sorted(found) != sorted(right):
-            raise ExperimentError(
-                f"event {event}: {len(found)} matches, but a scan finds {len(right)}: the answers are not equal"
-            )
+    found, right = (_pairs(each.match_batch(events, 1)) for each in (matcher, scan))
+    if found != right:
+        raise ExperimentError(f"{len(found)} matches, but a scan finds {len(right)}: the answers are not equal")
+
+
+def _pairs(table: pa.Table) -> list[tuple[int, int]]:
+    """Matches as pairs of an event and a subscription, in order."""
+    return sorted(zip(*(table.column(name).to_pylist() for name in ("event", "subscription")), strict=True))

@@ -44,7 +44,7 @@ def normal_forms(point: Point, scale: Scale) -> dict[str, Any]:
     figures = {
         "events": len(events),
         "microseconds": seconds / len(events) * 1e6,
-        "matches": sum(map(len, found)) / len(events),
+        "matches": len(found) / len(events),
     }
     return {"build_seconds": building, "kinds": {"planted": figures, "other": figures}}
 
