@@ -86,7 +86,8 @@ class Joined(NamedTuple):
 
     def satisfied(self, flat: FlatEvent, candidates: I32s) -> list[int]:
         """The candidates that an event satisfies: each distinct join is decided once."""
-        return self.table.satisfied(candidates, flat, self.retained.begin(flat)).tolist()
+        slots = self.table.satisfied(candidates, flat, self.retained.begin(flat))
+        return list(map(int, slots))
 
     def satisfied_one_by_one(self, flat: FlatEvent, candidates: I32s) -> list[int]:
         """The same, but the joins of each candidate are decided anew."""
