@@ -28,7 +28,7 @@ demo: .venv/core.stamp  ## Set up what the library needs and run the main job
 
 # What comes before the suite runs beside each other: the type checker has one thread only, and waits for nobody.
 test: .venv/dev.stamp  ## Set up everything and run all checks and tests
-	@$(MAKE) --no-print-directory --jobs 3 lint test-uncompiled .cache/numba
+	@$(MAKE) --no-print-directory --jobs 4 lint test-uncompiled .cache/numba .cache/java
 	$(PYTEST)
 
 test-uncompiled: .venv/dev.stamp
@@ -38,6 +38,10 @@ test-uncompiled: .venv/dev.stamp
 # their own each, which compile them.
 .cache/numba: .venv/dev.stamp
 	@test -d $@ || NUMBA_CACHE_DIR=$@ $(BIN)/tamis warmup --quiet --processes 1
+
+# Both processes of tests begin with Spark, and one would wait until the other has made this.
+.cache/java: .venv/dev.stamp
+	@test -d $@ || $(BIN)/python -m tests.java_options $@
 
 # Nothing that starts Spark or other processes: a minute once kernels are compiled.
 test-fast: .venv/dev.stamp  ## Check style, the language, the encoding and the engine

@@ -3,6 +3,8 @@
 A JVM of Spark spends most of its first ten seconds on loading some 15,000 classes. Java can keep them in an archive that later
 JVMs map into memory: a session with two queries then takes 10 s, not 18. The archive belongs to one Java and one Spark, takes
 half a minute to make, and is kept in `.cache`. A JVM that cannot use it goes without.
+
+``python -m tests.java_options FOLDER`` makes the archive.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyspark
 
@@ -71,3 +74,8 @@ def _make(archive: Path, folder: Path) -> None:
     )  # fmt: skip
     part.touch()  # A Java that makes no archive has an empty one.
     part.replace(archive)
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as name:
+        use_archive(Path(sys.argv[1]).resolve(), Path(name))
