@@ -188,6 +188,17 @@ def test_the_capacity_is_extended_where_no_attribute_is_frequent() -> None:
     assert tree.nodes.view().cold[0, CAP] == 9
 
 
+def test_large_l_nodes_grow_by_an_eighth() -> None:
+    """Otherwise every third conjunction would look for attributes among all before it."""
+    tree = tree_of([[some(each, 1)] for each in range(500)], max_cap=3, min_size=2)
+    grown = [3 * number for number in range(1, 17)]
+    while grown[-1] < 500:
+        needed = grown[-1] + 1
+        grown.append(-(-(needed + (needed // 8 if needed > 48 else 0)) // 3) * 3)
+    assert tree.nodes.view().cold[0, CAP] == grown[-1] > 502
+    assert len(grown) < 40
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_buckets_do_not_depend_on_the_order_of_expressions(seed: int) -> None:
     # With one attribute, the buckets are the paper's grid, whatever the order.

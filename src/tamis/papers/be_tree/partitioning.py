@@ -41,6 +41,8 @@ from tamis.papers.be_tree.nodes import (
 )
 from tamis.papers.parts.records import RecordArrays, Words, dimension_in, following, mode_in
 
+_LARGE = 16
+"""An l-node of more than so many times `max_cap` entries is large."""
 _MOVED = 2**32 - 1
 """Marks an entry that has moved to a p-node; it stands in place of the entry's test."""
 
@@ -161,11 +163,14 @@ def _partition(
 
 @inlined
 def update_capacity(tree: Tree, x: int, count: int, partitioned: bool) -> None:
-    """UpdateClusterCapacity. If no attribute was left, the capacity grows until all entries fit."""
+    """UpdateClusterCapacity. If no attribute was left, the capacity grows until all entries fit.
+
+    Large l-nodes grow by an eighth. By `max_cap` at a time, filling one of n entries would take a time of n * n.
+    """
     cold, step = tree.cold, tree.settings.max_cap
-    while cold[x, CAP] < count:
-        cold[x, CAP] += step
-    if partitioned:
+    if count > _LARGE * step:
+        count += count // 8
+    if partitioned or cold[x, CAP] < count:
         cold[x, CAP] = step * max(1, (count + step - 1) // step)
 
 
