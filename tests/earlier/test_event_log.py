@@ -204,3 +204,24 @@ def test_positions_of_events_that_left_are_dropped() -> None:
         assert retained.contents().events == history
     assert retained.log.dropped > 9_000
     assert retained.log.rewrites == 0
+
+
+@pytest.mark.kernels
+def test_plain_columns_of_a_table_have_the_keys_of_their_values() -> None:
+    values = [1, None, 3, 0, None, 7, 100, 5]
+    kinds = [*(pa.int8(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.float32(), pa.float64()), pa.uint64()]
+    columns = {str(kind): pa.array(values, kind) for kind in kinds}
+    columns["nan"] = pa.array([1.5, float("nan"), -0.0, None, 2.0, float("inf"), 1e300, 3.0])
+    columns["large"] = pa.array([1, 2**53, -(2**63), None, 3, 4, 5, 6])
+    columns["nothing"] = pa.array([None] * 8, pa.int64())
+    for table in (pa.table(columns), pa.table(columns).slice(3, 4), pa.table(columns).slice(8)):
+        flats = [flatten(row) for row in table.to_pylist()]
+        for name in (*columns, "other"):
+            of_table, of_listed = Column(name), Column(name)
+            numbers = np.arange(len(table))
+            TableEvents(table).fill(of_table, numbers)
+            ListedEvents(flats).fill(of_listed, numbers)
+            assert of_table.domains.tolist() == of_listed.domains.tolist(), name
+            assert of_table.keys.tolist() == of_listed.keys.tolist(), name
+            assert of_table.count == len(table)
+            assert (of_table.seen | ~of_listed.seen).all(), name
