@@ -131,7 +131,7 @@ def claims_table(result: Row) -> str:
         ],
         [
             "Figure 8, constants alone: the Cluster Index and the Interval Tree slow down as profiles overlap",
-            "see [its figure 8](experiments/tatbul.md): overlap concerns constants, not joins",
+            "figure 8 of [its experiments](experiments.md) repeats this: overlap concerns constants, not joins",
         ],
     ]
     return table(["Tatbul", "here"], lines)
