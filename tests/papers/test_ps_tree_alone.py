@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tamis.errors import EventError, ExpressionError, OptionError, UnknownPredicateError
-from tamis.papers.ps_tree.elements import INT64_ELEMENTS, Kind, elements_of, write_elements
+from tamis.papers.ps_tree.checking import elements_to, nodes_of
+from tamis.papers.ps_tree.elements import INT64_ELEMENTS, Kind, element_of, elements_of
 from tamis.papers.ps_tree.nodes import LIVE_LEAVES, LIVE_NODES
 from tamis.papers.ps_tree.tree import OPERATORS, PSTree
 
@@ -47,9 +48,7 @@ def test_elements_are_in_the_order_of_values(kind: Kind, values: Any) -> None:
 
 def test_elements_in_kernels_are_the_same() -> None:
     for key in (-(2**63), -12345678901234567, -1, 0, 1, 2**62 + 7, 2**63 - 1):
-        written = elements_of(0, Kind.INT64)
-        write_elements(key, written)
-        assert written.tolist() == elements_of(key, Kind.INT64).tolist()
+        assert [element_of(key, at) for at in range(INT64_ELEMENTS)] == elements_of(key, Kind.INT64).tolist()
 
 
 def test_the_example_of_figure_2() -> None:
@@ -59,9 +58,9 @@ def test_the_example_of_figure_2() -> None:
     assert texts(tree) == ["[-128,-5)", "[-5,-1]", "(-1,1)", "[1,5]", "(5,127]"]
     assert [space.predicates for space in tree.spaces()] == [0, 1, 0, 1, 0]
     assert tree.space(tree.match(2)).text == "[1,5]"
-    nodes, _, state = tree.arrays
+    nodes, state = tree.arrays.nodes, tree.arrays.state
     assert state[LIVE_LEAVES] == 5
-    assert state[LIVE_NODES] == 1 + 2 + 2 + 4, "the root, two signs, 7 and 0, four values"
+    assert state[LIVE_NODES] == 1 + 2 + 4, "the root, a node for - 7, one for + 0, four values"
     first, last = nodes.g[tree.root], nodes.l[tree.root]
     assert (tree.space(first).text, tree.space(last).text) == ("[-128,-5)", "(5,127]")
     tree.check()
@@ -277,6 +276,36 @@ VALUES: dict[Kind, Callable[[random.Random], Any]] = {
     Kind.FLOAT64: lambda chance: chance.choice([float(chance.randint(-5, 5)), chance.gauss(0, 1e6), 0.25, -0.25]),
     Kind.STRING: lambda chance: "".join(chance.choice("abc") for _ in range(chance.randrange(4))),
 }
+
+
+@pytest.mark.parametrize("kind", [Kind.INT64, Kind.STRING])
+def test_paths_without_branches_are_one_node(kind: Kind) -> None:
+    tree = PSTree(kind)
+    values = [2**60 + 7, 2**60 + 9, 5] if kind is Kind.INT64 else ["the same beginning, a", "the same beginning, b", "x"]
+    tree.insert("=", values[0])
+    assert tree.arrays.state[LIVE_NODES] == 1 + 1, "the root and one value, however long"
+    tree.insert("=", values[1])
+    tree.insert("=", values[2])
+    begin = elements_of(values[0], kind).tolist()[:-1]
+    paths = [elements_to(tree.arrays, node) for node in nodes_of(tree.arrays, tree.root)]
+    assert sorted(paths) == sorted([begin[:1], begin, *(elements_of(value, kind).tolist() for value in values)])
+    tree.delete("=", values[1])
+    tree.check()
+    assert tree.arrays.state[LIVE_NODES] == 1 + 1 + 2, "where paths part, and two values"
+    tree.delete("=", values[2])
+    assert tree.arrays.state[LIVE_NODES] == 1 + 1
+    tree.check()
+
+
+def test_elements_of_values_that_are_gone_are_dropped() -> None:
+    tree = PSTree(Kind.STRING)
+    tree.insert("=", "it stays")
+    for number in range(200):
+        tree.insert(">=", f"it goes {number}")
+        tree.delete(">=", f"it goes {number}")
+    tree.check()
+    assert len(tree.arrays.text) < 400
+    assert tree.space(tree.match("it stays")).predicates == 1
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tamis.papers.ps_tree.elements import element_of
 from tamis.papers.ps_tree.nodes import FREE_LEAF, FREE_NODE, LIVE_LEAVES, LIVE_NODES, NONE, TreeArrays
 
 
@@ -16,19 +17,42 @@ def chain_of(arrays: TreeArrays, root: int) -> list[int]:
     return chain
 
 
-def values_of(arrays: TreeArrays, root: int) -> list[tuple[int, tuple[int, ...]]]:
-    """The nodes that are values, ascending, with their elements."""
-    return [(node, path) for node, path in _below(arrays, root, ()) if arrays.nodes.e[node] != NONE]
+def nodes_of(arrays: TreeArrays, root: int) -> list[int]:
+    """The nodes of a tree below the root; a node comes before its children, and children ascend."""
+    return list(_below(arrays, root))
 
 
-def _below(arrays: TreeArrays, node: int, path: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    child, last = int(arrays.nodes.child[node]), NONE
+def values_of(arrays: TreeArrays, root: int) -> list[int]:
+    """The nodes that are values, ascending."""
+    return [node for node in _below(arrays, root) if arrays.nodes.e[node] != NONE]
+
+
+def elements_to(arrays: TreeArrays, node: int) -> list[int]:
+    """The elements on the way from the root to a node."""
+    path, depth = int(arrays.nodes.path[node]), int(arrays.nodes.depth[node])
+    return arrays.text[path : path + depth].tolist() if len(arrays.text) else [element_of(path, i) for i in range(depth)]
+
+
+def _below(arrays: TreeArrays, parent: int) -> Iterator[int]:
+    nodes = arrays.nodes
+    child = int(nodes.child[parent])
     while child != NONE:
-        element = int(arrays.nodes.element[child])
-        assert element > last, "children ascend"
-        yield child, (*path, element)
-        yield from _below(arrays, child, (*path, element))
-        last, child = element, int(arrays.nodes.sibling[child])
+        yield child
+        yield from _below(arrays, child)
+        child = int(nodes.sibling[child])
+
+
+def _check_children(arrays: TreeArrays, parent: int, prefix: list[int]) -> None:
+    """Check the paths of the nodes below a node whose own path is `prefix`."""
+    child, last, many = int(arrays.nodes.child[parent]), NONE, 0
+    while child != NONE:
+        elements = elements_to(arrays, child)
+        assert elements[: len(prefix)] == prefix, "a node's path goes through its parent"
+        assert elements[len(prefix)] > last, "children ascend and differ in their first element"
+        _check_children(arrays, child, elements)
+        last, child, many = elements[len(prefix)], int(arrays.nodes.sibling[child]), many + 1
+    is_value = arrays.nodes.e[parent] != NONE
+    assert is_value or many > 1 or not prefix, "a node is a value or branches"
 
 
 def check_tree(arrays: TreeArrays, root: int) -> tuple[int, int]:
@@ -42,12 +66,10 @@ def check_tree(arrays: TreeArrays, root: int) -> tuple[int, int]:
     assert len(set(spaces)) == len(spaces)
     assert min(spaces) >= 1
     assert max(spaces) <= nodes.before[root]
-    every = [node for node, _ in _below(arrays, root, ())]
-    values = [node for node, _ in values_of(arrays, root)]
+    _check_children(arrays, root, [])
+    every, values = nodes_of(arrays, root), values_of(arrays, root)
     for node in every:
-        is_value = node in values
-        assert is_value or nodes.child[node] != NONE, "a node is a value or has children"
-        assert is_value == (nodes.before[node] > 0 or nodes.after[node] > 0)
+        assert (nodes.e[node] != NONE) == (nodes.before[node] > 0 or nodes.after[node] > 0)
     expected, below = [chain[0]], [root]
     for node in values:
         low, at, high = int(nodes.l[node]), int(nodes.e[node]), int(nodes.g[node])

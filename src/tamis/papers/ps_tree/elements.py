@@ -93,9 +93,8 @@ def code_of(value: Any, kind: Kind) -> int:
 
 
 @inlined
-def write_elements(key: int, elements: I32s) -> None:
-    """The elements of an int64."""
-    elements[0] = 1 if key >= 0 else 0
-    elements[1] = (key >> (_KEY_BITS - _BITS)) & _FIRST_DIGIT
-    for i in range(2, INT64_ELEMENTS):
-        elements[i] = (key >> (_KEY_BITS - _BITS * i)) & _DIGIT
+def element_of(key: int, at: int) -> int:
+    """An element of an int64."""
+    if at == 0:
+        return 1 if key >= 0 else 0
+    return (key >> (_KEY_BITS - _BITS * at)) & (_FIRST_DIGIT if at == 1 else _DIGIT)

@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from tamis.errors import EventError, ExpressionError, KindError, OptionError, UnknownPredicateError, shortened
 from tamis.kernels.kernel import lean_kernel
-from tamis.kernels.numbers import I32s
 from tamis.papers.ps_tree import nodes
-from tamis.papers.ps_tree.checking import chain_of, check_all
+from tamis.papers.ps_tree.checking import chain_of, check_all, nodes_of
 from tamis.papers.ps_tree.elements import Kind, code_of, elements_of
-from tamis.papers.ps_tree.nodes import AFTER, BEFORE, NONE, TreeArrays
+from tamis.papers.ps_tree.nodes import AFTER, BEFORE, LIVE_NODES, NODES_EACH, NONE, TreeArrays
 
 Cut: TypeAlias = tuple[Any, int]
 """A value, and the side of the cut: before or after it."""
 Range: TypeAlias = tuple[Cut | None, Cut | None]
 """A range between two cuts; None is the end of the domain."""
+
+_TEXT_ROOM = 16
+"""How many values of the same length have room in `text` when it grows, besides as many elements as nodes have."""
 
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "in", "not in", "between")
 
@@ -56,6 +60,7 @@ class PSTree:
         self.kind = kind
         self.lowest, self.highest = kind.domain if domain is None else _checked_domain(kind, domain)
         self._arrays = nodes.empty_trees()
+        self._text_end = 0
         self.root = _plant(self._arrays)
         self._cuts: dict[Any, tuple[int, Cut]] = {}
         """Place of a cut -> its node, and the form in which it was first made."""
@@ -102,9 +107,8 @@ class PSTree:
             del self._inserted[places]
         self._arrays.leaves.predicates[self._covered(ranges)] -= 1
         for cut in (cut for each in ranges for cut in each if cut is not None):
-            node, (value, side) = self._cuts[self._place(cut)]
-            elements = elements_of(value, self.kind)
-            if _let_go(self._arrays, self.root, node, side, elements):
+            node, (_, side) = self._cuts[self._place(cut)]
+            if _let_go(self._arrays, self.root, node, side):
                 del self._cuts[self._place(cut)]
 
     def covered(self, operator: str, *values: Any) -> list[int]:
@@ -129,10 +133,24 @@ class PSTree:
     def _partition(self, cut: Cut) -> None:
         place = self._place(cut)
         value, side = self._cuts[place][1] if place in self._cuts else cut
-        elements = elements_of(value, self.kind)
-        self._arrays = nodes.with_room(self._arrays, len(elements), 1)
+        path, count = self._written(value)
+        self._arrays = nodes.with_room(self._arrays, NODES_EACH, 1)
         lowest = 0 if self.kind is Kind.STRING else place
-        self._cuts[place] = _partition(self._arrays, self.root, elements, side, lowest), (value, side)
+        many = self._arrays.state[LIVE_NODES]
+        self._cuts[place] = _partition(self._arrays, self.root, path, count, side, lowest), (value, side)
+        if self._arrays.state[LIVE_NODES] > many:  # a node has this path
+            self._text_end += count
+
+    def _written(self, value: Any) -> tuple[int, int]:
+        """Write the elements of a value behind those that nodes have; returns where they are, and how many."""
+        elements = elements_of(value, self.kind)
+        if self._text_end + len(elements) > len(self._arrays.text):
+            arrays = nodes.compact_text(self._arrays, nodes_of(self._arrays, self.root))
+            self._text_end = len(arrays.text)
+            room = np.zeros(self._text_end + _TEXT_ROOM * len(elements), np.int32)
+            self._arrays = arrays._replace(text=np.concatenate([arrays.text, room]))
+        self._arrays.text[self._text_end : self._text_end + len(elements)] = elements
+        return self._text_end, len(elements)
 
     def _place(self, cut: Cut) -> Any:
         """A key that is equal for equal cuts: behind a number is the same cut as before the next number."""
@@ -231,7 +249,8 @@ class PSTree:
             raise EventError(
                 f"{shortened(value)} is outside the domain of the tree, from {self.lowest!r} to {self.highest!r}"
             )
-        leaf = int(_match_pair(self._arrays, self.root, elements_of(value, self.kind)))
+        path, elements = self._written(value)
+        leaf = int(_match_pair(self._arrays, self.root, path, elements))
         self._arrays.leaves.events[leaf] += count
         return leaf
 
@@ -303,20 +322,20 @@ def _plant(arrays: TreeArrays) -> int:
 
 
 @lean_kernel
-def _partition(arrays: TreeArrays, root: int, elements: I32s, side: int, lowest: int) -> int:
-    node, _ = nodes.partition(arrays, root, elements, len(elements), side, lowest)
+def _partition(arrays: TreeArrays, root: int, path: int, count: int, side: int, lowest: int) -> int:
+    node, _ = nodes.partition(arrays, root, path, count, side, lowest)
     return node
 
 
 @lean_kernel
-def _match_pair(arrays: TreeArrays, root: int, elements: I32s) -> int:
-    return nodes.match_pair(arrays.nodes, root, elements, len(elements))
+def _match_pair(arrays: TreeArrays, root: int, path: int, count: int) -> int:
+    return nodes.match_pair(arrays, root, path, count)
 
 
 @lean_kernel
-def _let_go(arrays: TreeArrays, root: int, node: int, side: int, elements: I32s) -> bool:
+def _let_go(arrays: TreeArrays, root: int, node: int, side: int) -> bool:
     """Undo one cut; returns whether the cut is gone."""
     gone = nodes.let_go(arrays, node, side) != NONE
     if gone and arrays.nodes.e[node] == NONE:
-        nodes.prune(arrays, root, elements, len(elements))
+        nodes.prune(arrays, root, node)
     return gone
