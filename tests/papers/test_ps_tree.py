@@ -93,7 +93,7 @@ def space_ids(index: PSTHash) -> dict[tuple[str, ...], list[int]]:
     """Cells as in the paper: `1-2` is space 2 of dimension 1."""
     trees = index.forest.view().trees
     return {
-        tuple(f"{trees.nodes.element[trees.leaves.root[leaf]]}-{trees.leaves.space[leaf]}" for leaf in key): rows
+        tuple(f"{trees.nodes.path[trees.leaves.root[leaf]]}-{trees.leaves.space[leaf]}" for leaf in key): rows
         for key, rows in index.cells.items().items()
     }
 
@@ -220,7 +220,64 @@ def test_predicates_that_cover_much_have_no_signature() -> None:
     assert built(PSTBloom, clauses, BloomOptions(most_signed=0)).stats()["signed"] == 0
     few = built(PSTBloom, clauses, BloomOptions(most_signed=5)).stats()["signed"]
     every = built(PSTBloom, clauses).stats()["signed"]
-    assert 0 < few < every == sum(range(1, 20))
+    assert 0 < few < every == 19
+    assert built(PSTBloom, clauses).stats()["signature_entries"] == sum(range(1, 20))
+
+
+def test_a_predicate_that_covers_many_leaves_is_in_the_signatures_of_blocks() -> None:
+    """Of 400 leaves, `number` to 2,000 covers half on average. So it is in 7 blocks of blocks, blocks and leaves or so."""
+    points = [[some(0, -number, -number), some(1, 10 * number, 10 * number)] for number in range(1, 201)]
+    wide = [[some(0, number, number), some(1, 10 * number, 2000)] for number in range(1, 201)]
+    index = built(PSTBloom, [*points, *wide], BloomOptions(bits_per_id=16))
+    assert index.stats()["signed"] == 400, "every predicate that no list decides"
+    assert index.stats()["signature_entries"] < 400 * 20
+    leaves = index.forest.chain(1)
+    assert len(leaves) == 401
+    for owner in (200, 300, 399):
+        having = [leaf for leaf in leaves if index.signatures.contains(leaf, owner)]
+        assert set(leaves[2 * (owner - 200) + 1 : -1]) <= set(having), "no false negatives"
+        assert len(having) < 401 - 2 * (owner - 200) + 40, "few false positives"
+    assert found(index, {0: [(150, 150)], 1: [(1700, 1700)]}) == [349]
+    assert found(index, {0: [(150, 150)], 1: [(1400, 1400)]}) == []
+
+
+def test_signatures_of_blocks_remain_true_when_leaves_are_cut_and_merged() -> None:
+    keys = random.Random(1)
+    clauses = []
+    for number in range(150):
+        low = keys.randrange(1000)
+        clauses.append([some(0, number, number), some(1, low, low + keys.randrange(600))])
+    index = built(PSTBloom, clauses[:100])
+    assert len(index.signatures.view().blocks.up) > 0
+    live = dict(enumerate(clauses[:100]))
+    index.insert(index.table.intern(rows_of(clauses[100:])))
+    live.update(dict(enumerate(clauses)))
+    for removed in (range(0, 40), range(40, 45), range(120, 130)):
+        index.check()
+        events: list[Event] = [
+            {0: [(owner, owner)], 1: [(key, key)]} for owner in (50, 125, 140) for key in range(0, 1600, 90)
+        ]
+        matches = index.match(batch_of(events), 2)
+        assert set(zip(matches.event.tolist(), matches.conjunction.tolist(), strict=True)) == matching(live, events)
+        index.delete(np.array(removed, np.int32))
+        live = {number: clause for number, clause in live.items() if number not in removed}
+    index.check()
+
+
+def test_signatures_keep_out_most_of_what_lists_have() -> None:
+    clauses = [[some(0, 1, 1), some(1, number, number), some(2, 0, number)] for number in range(300)]
+    event: Event = {0: [(1, 1)], 1: [(200, 200)], 2: [(100, 100)]}
+    past = batch_of([{1: [(number % 300, number % 300)], 2: [(number % 300, number % 300)]} for number in range(900)])
+    for most, kept_out in ((0, False), (4096, True)):
+        index = PSTBloom(ConjunctionTable(), BloomOptions(most_signed=most, most_leaves=1000))
+        index.observe(past, 3)  # attribute 0 is the rarest: its predicates make the lists
+        index.insert(index.table.intern(rows_of(clauses)))
+        index.check()
+        matches = index.match(batch_of([event]), 3)
+        assert matches.conjunction.tolist() == [200]
+        counters = matches.counters
+        assert counters.candidates + counters.filtered == 300, "the list that the event meets"
+        assert (counters.candidates < 30) == kept_out
 
 
 @pytest.mark.parametrize("hashes", [1, 3])
@@ -314,13 +371,14 @@ def test_records_move_after_many_removals() -> None:
 @pytest.mark.parametrize("kind", INDEXES)
 def test_the_tree_and_its_flat_copy_find_the_same(kind: type[Any]) -> None:
     keys = RandomKeys(3)
-    clauses = keys.clauses(40)
+    clauses = [*keys.clauses(40), [some(0, 777, 778), some(1, 777, 778)]]
     events = [keys.event() for _ in range(10)]
     expected = matching(dict(enumerate(clauses)), events)
     for few in (0, 1 << 20):
         index = built(kind, [])
         index.forest = Forest(few=few, leaves_per_event=0)
-        index.insert(index.table.intern(rows_of(clauses)))
+        for part in (clauses[:40], clauses[40:]):  # one conjunction does not pay for the copy
+            index.insert(index.table.intern(rows_of(part)))
         matches = index.match(batch_of(events), keys.dimensions)
         assert set(zip(matches.event.tolist(), matches.conjunction.tolist(), strict=True)) == expected
         forest = index.forest.view()

@@ -281,7 +281,9 @@ VALUES: dict[Kind, Callable[[random.Random], Any]] = {
 @pytest.mark.parametrize("kind", [Kind.INT64, Kind.STRING])
 def test_paths_without_branches_are_one_node(kind: Kind) -> None:
     tree = PSTree(kind)
-    values = [2**60 + 7, 2**60 + 9, 5] if kind is Kind.INT64 else ["the same beginning, a", "the same beginning, b", "x"]
+    values = (
+        [2**60 + 7, 2**60 + 9, 5] if kind is Kind.INT64 else ["the same beginning, a", "the same beginning, b", "x"]
+    )
     tree.insert("=", values[0])
     assert tree.arrays.state[LIVE_NODES] == 1 + 1, "the root and one value, however long"
     tree.insert("=", values[1])

@@ -60,16 +60,19 @@ class Counters(NamedTuple):
     Attributes
     ----------
     candidates : int
-        Conjunctions visited.
+        Conjunctions visited, and not kept out by a filter.
     predicates : int
         Predicates evaluated.
     nodes : int
         Nodes, lists or tables visited, whichever the index has.
+    filtered : int
+        Conjunctions visited that a filter of the index has kept from being candidates, like the signatures of `pst-bloom`.
     """
 
     candidates: int
     predicates: int
     nodes: int = 0
+    filtered: int = 0
 
 
 class Matches(NamedTuple):

@@ -14,7 +14,7 @@ from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.interface import Counters, Matches
 
-CANDIDATES, PREDICATES, NODES = 0, 1, 2
+CANDIDATES, PREDICATES, NODES, FILTERED = range(4)
 """Places of a kernel's counters of work."""
 
 _LOWEST_ROOM = 1 << 10
@@ -30,7 +30,7 @@ class Output(NamedTuple):
     counts: I64s
     """Event -> how many matches it has."""
     work: I64s
-    """What was done: CANDIDATES, PREDICATES and NODES are added to."""
+    """What was done: CANDIDATES, PREDICATES, NODES and FILTERED are added to."""
 
 
 Kernel = Callable[[int, Output], int]
@@ -41,7 +41,7 @@ counting anything of it, and returns this event; the number of events if all fit
 def collect(batch: EventBatch, match: Kernel, expected: float = 0.0) -> Matches:
     """All matches of a batch; `expected` is a guess of their number. Events that do not fit are matched twice."""
     events = len(batch.start) - 1
-    counts, work = np.zeros(events, np.int64), np.zeros(3, np.int64)
+    counts, work = np.zeros(events, np.int64), np.zeros(4, np.int64)
     parts: list[I32s] = []
     event, room = 0, max(_LOWEST_ROOM, min(int(expected), _HIGHEST_ROOM))
     while event < events:
@@ -64,6 +64,12 @@ def note_event(event: int, matched: int, candidates: int, predicates: int, nodes
     output.work[CANDIDATES] += candidates
     output.work[PREDICATES] += predicates
     output.work[NODES] += nodes
+
+
+@inlined
+def note_filtered(conjunctions: int, output: Output) -> None:
+    """Count conjunctions that an event has met, but that a filter has kept from being candidates."""
+    output.work[FILTERED] += conjunctions
 
 
 @inlined

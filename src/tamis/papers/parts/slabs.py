@@ -72,6 +72,14 @@ class Slabs:
         self._data = np.empty(max(_LOWEST_DATA, 4 * used + 2 * more), np.int32)
         self._end[0] = _move(lists, self._data)
 
+    def fit(self) -> None:
+        """Free the room behind the lists. Some room remains in each list."""
+        lists = self.view()
+        used = int((lists.size + lists.size // 2).sum(dtype=np.int64))
+        if 2 * used < len(self._data):
+            self._data = np.empty(max(_LOWEST_DATA, used), np.int32)
+            self._end[0] = _move(lists, self._data)
+
     def extend(self, lists: I64s, values: I32s) -> None:
         """Append a value to each of some lists, one after another."""
         done = _push_all(self.view(), lists, values, 0)

@@ -12,14 +12,15 @@ Its arrays are those of `lists`, and `signatures`. All predicates are inserted i
 of its dimensions. A conjunction in the list of such a leaf is a candidate if, for each of its other predicates, the signature of
 a leaf contains it (Alg. 5). Candidates are verified without the access predicate.
 
-Invariants, besides those of `lists`: a conjunction is in the signatures of all leaves that its SIGNED predicates cover.
+Invariants, besides those of `lists`: a conjunction is in the signatures of all leaves that its SIGNED predicates cover, either in
+a leaf's own or in that of a block of leaves.
 
-Departures from the paper, besides those of `lists`: a predicate that covers more than `most_signed` leaves is not inserted and
-has no signature. In a tree of 200 leaves an average `<` would be in 100 signatures and save little. The paper does not give the
-size of signatures. Here it is `bits_per_id` for every conjunction that a leaf has when signatures are made. Signatures are
-made again when twice as many conjunctions are in, or half of them are stale. When two leaves merge, the signature keeps the bits
-that both have: live conjunctions are in both. An event that is not single-valued reads no signatures. List entries also hold the
-first signed dimension, so most of them need no record.
+Departures from the paper, besides those of `lists`: a conjunction enters the signature of a block of leaves once, not those of
+all its leaves. A predicate that covers more than `most_signed` leaves is not inserted and has no signature. The paper does not
+give the size of signatures. Here it is `bits_per_id` for every conjunction that a leaf has when signatures are made. Signatures
+are made again when twice as many conjunctions are in, or half of them are stale. When two leaves merge, the signature of the
+upper one remains: live conjunctions are in both. An event that is not single-valued reads no signatures. List entries also hold
+the first signed dimension, so most of them need no record.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ import numpy as np
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.numbers import I32s, I64s, U8s
-from tamis.kernels.ranges import grouped
 from tamis.papers.options import option
+from tamis.papers.ps_tree.covering import Gathered, gathered
 from tamis.papers.ps_tree.forest import Log
 from tamis.papers.ps_tree.forest_index import PAPER
 from tamis.papers.ps_tree.lists import ACCESS, SIGNED, ListOptions, PSTreeLists
@@ -41,7 +42,6 @@ from tamis.papers.ps_tree.signatures import Signatures
 
 _ABSENT = int(Mode.ABSENT)
 _FEWEST = 64
-_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class BloomOptions(ListOptions):
     """Bits in a signature for each conjunction."""
     hashes: int = option(2, least=1)
     """Bits that a conjunction sets."""
-    most_signed: int = option(32, least=0)
+    most_signed: int = option(4096, least=0)
     """Most leaves that a predicate with a signature may cover."""
 
 
@@ -87,53 +87,41 @@ class PSTBloom(PSTreeLists):
         super()._follow_merges(log)
         self.signatures.merge(log)
 
-    def _insert(self, conjunctions: I32s) -> None:
-        super()._insert(conjunctions)
-        table = self.table.view()
-        chosen, _ = self._predicates_of(table, conjunctions)
-        chosen = chosen[self._role.view()[chosen] == SIGNED]
-        self._in += int(self.forest.covering(table.predicates, chosen).sum())
+    def _sign(self, inserted: Gathered) -> None:
+        signed = inserted.kept(np.flatnonzero(self._role.view()[inserted.source] == SIGNED))
+        if self._count == 0:
+            self._make(signed)
+            return
+        self._in += self.signatures.enter(self.forest.whole(), signed)
         if self._in > max(2 * self._made_for, _FEWEST):
             self._sign_anew()
-        else:
-            self._sign(table, chosen)
-
-    def _sign(self, table: Conjunctions, chosen: I64s) -> None:
-        """Enter the conjunctions of some predicates in the signatures of the leaves that the predicates cover."""
-        owner = np.searchsorted(table.start, chosen, side="right") - 1
-        for first in range(0, len(chosen), _AT_ONCE):
-            part = chosen[first : first + _AT_ONCE]
-            counts = self.forest.covering(table.predicates, part)
-            leaves, _ = self.forest.covered(table.predicates, part, counts)
-            owners = np.repeat(owner[first : first + _AT_ONCE].astype(np.int32), counts)
-            self.signatures.enter(leaves, owners)
 
     def _sign_anew(self) -> None:
         """Make all signatures again, in the size that they need now."""
         table = self.table.view()
         chosen = np.flatnonzero(self._role.view() == SIGNED)
-        # Predicates of one dimension together: their signatures are neighbours in memory.
-        chosen = chosen[grouped(table.predicates.dimension[chosen])]
-        # All predicates of a leaf except the access predicates, which are in its list.
-        numbers = self.forest.leaf_numbers
-        sizes = self.forest.view().trees.leaves.predicates[:numbers].astype(np.int64)
-        sizes -= self._lists.view().size[: 2 * numbers : 2] // 2
-        self.signatures.make_room(sizes)
-        self._sign(table, chosen)
-        self._in = self._made_for = int(sizes.sum())
+        owner = np.searchsorted(table.start, chosen, side="right") - 1
+        self._make(gathered(table.predicates, chosen, owner.astype(np.int32)))
+
+    def _make(self, signed: Gathered) -> None:
+        self.forest.copy_chains()
+        self._in = self._made_for = self.signatures.make(self.forest.whole(), signed)
         self._stale = 0
 
     def _delete(self, conjunctions: I32s) -> None:
-        table = self.table.view()
-        chosen, _ = self._predicates_of(table, conjunctions)
-        chosen = chosen[self._role.view()[chosen] == SIGNED]
-        self._stale += int(self.forest.covering(table.predicates, chosen).sum())
+        signed = self._gathered(self.table.view(), conjunctions, SIGNED)
+        self._stale += self.signatures.count(self.forest.whole(), signed)
         super()._delete(conjunctions)
         if 2 * self._stale > max(self._in, _FEWEST):
             self._sign_anew()
 
     def stats(self) -> dict[str, Any]:
-        return {**super().stats(), "signed": self._in, "signature_bytes": self.signatures.nbytes}
+        return {
+            **super().stats(),
+            "signed": int((self._role.view() == SIGNED).sum()),
+            "signature_entries": self._in,
+            "signature_bytes": self.signatures.nbytes,
+        }
 
     def check(self) -> None:
         super().check()

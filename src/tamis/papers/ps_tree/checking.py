@@ -30,7 +30,9 @@ def values_of(arrays: TreeArrays, root: int) -> list[int]:
 def elements_to(arrays: TreeArrays, node: int) -> list[int]:
     """The elements on the way from the root to a node."""
     path, depth = int(arrays.nodes.path[node]), int(arrays.nodes.depth[node])
-    return arrays.text[path : path + depth].tolist() if len(arrays.text) else [element_of(path, i) for i in range(depth)]
+    return (
+        arrays.text[path : path + depth].tolist() if len(arrays.text) else [element_of(path, i) for i in range(depth)]
+    )
 
 
 def _below(arrays: TreeArrays, parent: int) -> Iterator[int]:

@@ -21,7 +21,7 @@ import numpy as np
 from tamis.encoding.dimensions.keys import double_code
 from tamis.errors import shortened
 from tamis.kernels.kernel import inlined
-from tamis.kernels.numbers import I32s
+from tamis.kernels.numbers import I64, I32s
 
 INT64_ELEMENTS = 17
 _KEY_BITS, _BITS = 64, 4
@@ -97,4 +97,4 @@ def element_of(key: int, at: int) -> int:
     """An element of an int64."""
     if at == 0:
         return 1 if key >= 0 else 0
-    return (key >> (_KEY_BITS - _BITS * at)) & (_FIRST_DIGIT if at == 1 else _DIGIT)
+    return (I64(key) >> I64(_KEY_BITS - _BITS * at)) & (_FIRST_DIGIT if at == 1 else _DIGIT)

@@ -5,9 +5,10 @@ S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for H
 
     role      predicate of the table -> ACCESS: it is in a tree, and its leaves list the conjunction; WIDE: it covers too
               many leaves, and a list of its dimension has the conjunction; SIGNED: see `bloom`; 0: only verified
-    lists     2 * leaf -> c d c d c d ...          conjunctions, each with the dimension of the first predicate
-              3 + 2 * dimension -> the same        of its record: an event that lacks it needs no record
-              1 -> conjunctions that no tree can find: every event evaluates them
+    lists     leaf -> c d c d c d ...              conjunctions, each with the dimension of the first predicate
+                                                   of its record: an event that lacks it needs no record
+    wide      1 + dimension -> the same            conjunctions whose access predicate covers too many leaves
+              0 -> the same                        conjunctions that no tree can find: every event evaluates them
     records   the predicates to verify, the most selective first: all but the access predicate
 
 An event with one value for each dimension meets one leaf in each, so it meets a conjunction once. Other events meet several
@@ -18,10 +19,11 @@ the lists of exactly the leaves that its access predicate covers. There is a cut
 
 Departures from the paper: the paper has no index of this kind; it is PSTBloom without signatures. `observe` counts events, not
 matching, and newly cut leaves count past events again instead of copying a counter. An access predicate that covers more than
-`most_leaves` leaves is not inserted into its tree. If a batch is larger than the index, the index is built again with both: all
-cuts first, then the lists. Without past events, the narrower of two ranges comes first. The width of a range of numbers is the
-number of doubles in it, not the distance of its ends. While cuts are few, or have not changed recently, the leaves of values are
-found in a sorted copy of the leaves (`forest`), not by MatchPair, unless the option `search` asks for the walk.
+`most_leaves` leaves is not inserted into its tree. A batch makes all its cuts first, one dimension after another, then enters the
+lists. If it is larger than the index, the index is built again with both. Without past events, the narrower of two ranges comes
+first. The width of a range of numbers is the number of doubles in it, not the distance of its ends. While cuts are few, or have
+not changed recently, the leaves of values are found in a sorted copy of the leaves (`forest`), not by MatchPair, unless the
+option `search` asks for the walk.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ from tamis.papers.options import Options, option
 from tamis.papers.parts.past_events import by_selectivity
 from tamis.papers.parts.records import RecordArrays, Records, dimension_in, mode_in
 from tamis.papers.parts.slabs import SlabArrays, Slabs
+from tamis.papers.ps_tree.covering import Gathered, gathered
 from tamis.papers.ps_tree.forest import Forest, Log
 from tamis.papers.ps_tree.forest_index import PAPER, ForestIndex, drop_dead
 from tamis.papers.ps_tree.matching import EVERYWHERE, FIRST_WIDE, SignedLists, match_lists
@@ -77,7 +80,7 @@ class PSTreeLists(ForestIndex):
     def _clear(self) -> None:
         self.forest = Forest(walk=self.options.search == "walk")
         self.signatures = self._new_signatures()
-        self._lists = Slabs()
+        self._lists, self._wide = Slabs(), Slabs()
         self._records = Records()
         self._role = GrowingArray(np.uint8)
         self._signed = GrowingArray(np.int32)
@@ -103,37 +106,50 @@ class PSTreeLists(ForestIndex):
         self._role.grow(max(0, len(table.predicates.dimension) - len(self._role)), fill=0)
         order, start = by_selectivity(table, conjunctions, self.history)
         self._choose(table, order, start)
-        self._cut(table, order)
+        inserted = self._cut(self._gathered(table, conjunctions))
         self._put_records(table, conjunctions, order, start)
-        for first in range(0, len(conjunctions), _AT_ONCE):
-            self._enter_lists(table, conjunctions[first : first + _AT_ONCE])
+        self._enter_lists(table, conjunctions, inserted)
+        self._sign(inserted)
         self._live.view()[conjunctions] = True
         self._count += len(conjunctions)
+        if len(conjunctions) == self._count:
+            self._fit()
+
+    def _sign(self, inserted: Gathered) -> None:
+        """Enter conjunctions in signatures, if there are any."""
+
+    def _fit(self) -> None:
+        """Free most of the room that is not in use."""
+        self.forest.fit()
+        self._lists.fit()
 
     def _choose(self, table: Conjunctions, order: I64s, start: I64s) -> None:
         """Give the most selective predicate of each conjunction the role ACCESS, unless all predicates ask for absence."""
         first = order[start[:-1][np.diff(start) > 0]]
         self._role.view()[first[table.predicates.mode[first] != _ABSENT]] = ACCESS
 
-    def _cut(self, table: Conjunctions, order: I64s) -> None:
-        """Cut the spaces of predicates with a role, and take the role from predicates that cover too many leaves."""
-        predicates, role = table.predicates, self._role.view()
-        chosen = order[role[order] != 0]
-        self._follow_splits(self.forest.cut(predicates, chosen, self.history))
-        most = self._most(role[chosen])
-        many = self.forest.covering(predicates, chosen, most) > most
-        wide = chosen[many]
-        self._follow_merges(self.forest.release(predicates, wide))
-        role[wide] = np.where(role[wide] == ACCESS, WIDE, 0)
-        self.forest.count_predicates(predicates, chosen[~many], 1)
+    def _cut(self, chosen: Gathered) -> Gathered:
+        """Cut the spaces of predicates. Takes the role from predicates that cover too many leaves, and returns the others."""
+        predicates, every, role = chosen.predicates, chosen.every, self._role.view()
+        self._follow_splits(self.forest.cut(predicates, every, self.history))
+        self.forest.copy_chains(len(every))
+        most = self._most(role[chosen.source])
+        many = self.forest.covering(predicates, every, most) > most
+        if many.any():
+            self._follow_merges(self.forest.release(predicates, every[many]))
+            self.forest.copy_chains(len(every))
+            wide = chosen.source[many]
+            role[wide] = np.where(role[wide] == ACCESS, WIDE, 0)
+            chosen = chosen.kept(every[~many])
+        self.forest.count_predicates(chosen.predicates, chosen.every, 1)
+        return chosen
 
     def _most(self, role: U8s) -> int | I64s:
         """How many leaves predicates of some roles may cover."""
         return self.options.most_leaves
 
     def _follow_splits(self, log: Log) -> None:
-        leaves = self.forest.leaf_numbers
-        self._add_lists(2 * leaves)
+        self._add_lists(self._lists, self.forest.leaf_numbers)
         if len(self.history):
             self.forest.recount(np.concatenate(log), self.history)
         done = 0
@@ -141,16 +157,16 @@ class PSTreeLists(ForestIndex):
             done, copied = _copy_lists(self._lists.view(), log, done)
             self._entries += copied
             if done < len(log.first):
-                self._lists.enlarge(2 * int(self._lists.view().size[2 * log.first[done]]))
+                self._lists.enlarge(int(self._lists.view().size[log.first[done]]))
 
     def _follow_merges(self, log: Log) -> None:
         sizes = self._lists.view().size
-        self._entries -= int(sizes[2 * log.first].sum()) // 2
-        sizes[2 * log.first] = 0
+        self._entries -= int(sizes[log.first].sum()) // 2
+        sizes[log.first] = 0
 
-    def _add_lists(self, count: int) -> None:
-        if count > len(self._lists):
-            self._lists.add(max(count - len(self._lists), len(self._lists) // 2))
+    def _add_lists(self, lists: Slabs, count: int) -> None:
+        if count > len(lists):
+            lists.add(count - len(lists))
 
     def _put_records(self, table: Conjunctions, conjunctions: I32s, order: I64s, start: I64s) -> None:
         """Write records: the predicates that lists do not decide, signed predicates first."""
@@ -159,33 +175,43 @@ class PSTreeLists(ForestIndex):
         count = _record_order(role, order, start, kept, sizes, self._signed.view(), conjunctions)
         self._records.put(table, conjunctions, kept[:count], sizes)
 
-    def _enter_lists(self, table: Conjunctions, conjunctions: I32s) -> None:
-        lists, owners = self._lists_of(table, conjunctions)
-        if len(lists):
-            self._add_lists(int(lists.max()) + 1)
-        seconds = _second_dimensions(self._records.view(), conjunctions)
-        values = np.empty((len(lists), 2), np.int32)
-        values[:, 0], values[:, 1] = conjunctions[owners], seconds[owners]
-        self._lists.extend(np.repeat(lists, 2), values.ravel())
-        self._entries += len(lists)
+    def _enter_lists(self, table: Conjunctions, conjunctions: I32s, inserted: Gathered) -> None:
+        access = inserted.kept(np.flatnonzero(self._role.view()[inserted.source] == ACCESS))
+        for first in range(0, len(access.source), _AT_ONCE):
+            numbers, owners = self._leaves_of(access.kept(access.every[first : first + _AT_ONCE]))
+            self._push(self._lists, numbers, owners)
+        numbers, owners = self._wide_of(table, conjunctions)
+        self._add_lists(self._wide, int(numbers.max(initial=-1)) + 1)
+        self._push(self._wide, numbers, owners)
 
-    def _lists_of(self, table: Conjunctions, conjunctions: I32s) -> tuple[I64s, npt.NDArray[np.intp]]:
-        """The lists that hold some conjunctions, and for each list the place of its conjunction in `conjunctions`."""
-        chosen, owner = self._predicates_of(table, conjunctions)
+    def _push(self, lists: Slabs, numbers: I64s, owners: I32s) -> None:
+        values = np.empty((len(numbers), 2), np.int32)
+        values[:, 0], values[:, 1] = owners, _second_dimensions(self._records.view(), owners)
+        lists.extend(np.repeat(numbers, 2), values.ravel())
+        self._entries += len(numbers)
+
+    def _leaves_of(self, access: Gathered) -> tuple[I64s, I32s]:
+        """The leaves whose lists hold the conjunctions of some access predicates, and for each leaf the conjunction."""
+        counts = self.forest.covering(access.predicates, access.every)
+        leaves, _ = self.forest.covered(access.predicates, access.every, counts)
+        return leaves, np.repeat(access.owner, counts)
+
+    def _wide_of(self, table: Conjunctions, conjunctions: I32s) -> tuple[I64s, I32s]:
+        """The lists of wide predicates and of all events that hold conjunctions, and for each list the conjunction."""
+        chosen, place = self._predicates_of(table, conjunctions)
         role = self._role.view()[chosen]
-        access, wide = role == ACCESS, role == WIDE
-        counts = self.forest.covering(table.predicates, chosen[access])
-        leaves, _ = self.forest.covered(table.predicates, chosen[access], counts)
+        wide = role == WIDE
         helped = np.zeros(len(conjunctions), np.bool_)
-        helped[owner[access | wide]] = True
-        lists = [
-            2 * leaves,
-            FIRST_WIDE + 2 * table.predicates.dimension[chosen[wide]].astype(np.int64),
-            np.full(int((~helped).sum()), EVERYWHERE, np.int64),
-        ]
-        return np.concatenate(lists), np.concatenate(
-            [np.repeat(owner[access], counts), owner[wide], np.flatnonzero(~helped)]
-        )
+        helped[place[(role == ACCESS) | wide]] = True
+        numbers = FIRST_WIDE + table.predicates.dimension[chosen[wide]].astype(np.int64)
+        numbers = np.append(numbers, np.full(int((~helped).sum()), EVERYWHERE, np.int64))
+        return numbers, np.append(conjunctions[place[wide]], conjunctions[~helped])
+
+    def _gathered(self, table: Conjunctions, conjunctions: I32s, *roles: int) -> Gathered:
+        """The predicates of conjunctions that are in trees, or only those with some roles."""
+        chosen, place = self._predicates_of(table, conjunctions)
+        kept = np.isin(self._role.view()[chosen], roles or (ACCESS, SIGNED))
+        return gathered(table.predicates, chosen[kept], conjunctions[place[kept]])
 
     def _predicates_of(self, table: Conjunctions, conjunctions: I32s) -> tuple[I64s, npt.NDArray[np.intp]]:
         """The predicates of conjunctions, and for each predicate the place of its conjunction in `conjunctions`."""
@@ -197,21 +223,21 @@ class PSTreeLists(ForestIndex):
     def _delete(self, conjunctions: I32s) -> None:
         table = self.table.view()
         self._live.view()[conjunctions] = False
-        lists, _ = self._lists_of(table, conjunctions)
-        self._entries -= drop_dead(self._lists.view(), np.unique(lists), self._live.view(), 2)
+        inserted = self._gathered(table, conjunctions)
+        leaves, _ = self._leaves_of(self._gathered(table, conjunctions, ACCESS))
+        wide, _ = self._wide_of(table, conjunctions)
+        for lists, numbers in ((self._lists, leaves), (self._wide, wide)):
+            self._entries -= drop_dead(lists.view(), np.unique(numbers), self._live.view(), 2)
         self._records.remove(conjunctions)
-        chosen, _ = self._predicates_of(table, conjunctions)
-        role = self._role.view()
-        inserted = chosen[(role[chosen] == ACCESS) | (role[chosen] == SIGNED)]
-        self.forest.count_predicates(table.predicates, inserted, -1)
-        self._follow_merges(self.forest.release(table.predicates, inserted))
-        role[chosen] = 0
+        self.forest.count_predicates(inserted.predicates, inserted.every, -1)
+        self._follow_merges(self.forest.release(inserted.predicates, inserted.every))
+        self._role.view()[self._predicates_of(table, conjunctions)[0]] = 0
 
     # -- matching
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
         self.forest.flatten(len(batch.start) - 1)
-        lists = SignedLists(self._lists.view(), self.signatures.view(), self._signed.view())
+        lists = SignedLists(self._lists.view(), self._wide.view(), self.signatures.view(), self._signed.view())
         scratch = self._scratch_for(batch, dimensions)
         kernel = partial(match_lists, self.forest.view(), lists, self._row_arrays(), batch, scratch)
         return self._collected(batch, kernel)
@@ -219,30 +245,38 @@ class PSTreeLists(ForestIndex):
     # -- about it
 
     def stats(self) -> dict[str, Any]:
-        sizes = self._lists.view().size // 2
+        sizes = self._wide.view().size // 2
         return {
             **super().stats(),
             "leaves": self.forest.leaves,
             "entries": self._entries,
             "everywhere": int(sizes[EVERYWHERE]) if len(sizes) > EVERYWHERE else 0,
-            "wide": int(sizes[FIRST_WIDE::2].sum()),
+            "wide": int(sizes[FIRST_WIDE:].sum()),
         }
 
     def list_of(self, leaf: int) -> list[int]:
         """The conjunctions in the list of a leaf."""
-        return sorted(self._lists.values(2 * leaf)[::2].tolist())
+        return sorted(self._lists.values(leaf)[::2].tolist())
 
     def check(self) -> None:
         self.forest.check(self.history)
         table, role = self.table.view(), self._role.view()
         rows = self._rows()
         assert len(rows) == self._count
-        listed: dict[int, list[int]] = {}
-        for number, place in zip(*self._lists_of(table, rows), strict=True):
-            listed.setdefault(int(number), []).append(int(rows[place]))
-        assert sum(map(len, listed.values())) == self._entries
-        for number in range(len(self._lists)):
-            assert sorted(self._lists.values(number)[::2].tolist()) == sorted(listed.get(number, [])), number
+        access = self._gathered(table, rows, ACCESS)
+        entries = 0
+        for lists, expected in (
+            (self._lists, self._leaves_of(access)),
+            (self._wide, self._wide_of(table, rows)),
+        ):
+            listed: dict[int, list[int]] = {}
+            for number, owner in zip(*expected, strict=True):
+                listed.setdefault(int(number), []).append(int(owner))
+            for number in range(len(lists)):
+                assert sorted(lists.values(number)[::2].tolist()) == sorted(listed.pop(number, [])), number
+            assert not listed
+            entries += len(expected[0])
+        assert entries == self._entries
         inserted = np.flatnonzero((role == ACCESS) | (role == SIGNED))
         self._check_counters(inserted)
         ends = {
@@ -267,7 +301,7 @@ def _copy_lists(lists: SlabArrays, log: Log, done: int) -> tuple[int, int]:
     begin, size, room, data, end = lists.begin, lists.size, lists.room, lists.data, lists.end
     copied = 0
     for i in range(done, len(log.first)):
-        old, new = 2 * log.first[i], 2 * log.second[i]
+        old, new = log.first[i], log.second[i]
         size[new] = 0
         if size[old] > room[new]:
             if end[0] + size[old] > len(data):

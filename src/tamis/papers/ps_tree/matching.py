@@ -11,12 +11,12 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, I32s
 from tamis.kernels.prefetch import prefetch
-from tamis.papers.parts.collecting import Output, note_event
+from tamis.papers.parts.collecting import Output, note_event, note_filtered
 from tamis.papers.parts.records import RecordArrays, dimension_in, fetch, following
 from tamis.papers.parts.slabs import SlabArrays
-from tamis.papers.ps_tree.forest import ForestArrays
+from tamis.papers.ps_tree.covering import ForestArrays
 from tamis.papers.ps_tree.nodes import NONE
-from tamis.papers.ps_tree.signatures import SignatureArrays, hash_of, is_in
+from tamis.papers.ps_tree.signatures import SignatureArrays, hash_of, is_signed
 from tamis.papers.ps_tree.verifying import (
     BLOCK,
     Block,
@@ -28,16 +28,19 @@ from tamis.papers.ps_tree.verifying import (
     verify,
 )
 
-EVERYWHERE = 1
-"""The list of conjunctions that every event evaluates. The list of leaf l is 2 * l."""
-FIRST_WIDE = 3
-"""The list of wide predicates of dimension 0. That of dimension d is FIRST_WIDE + 2 * d."""
+EVERYWHERE = 0
+"""The list of conjunctions that every event evaluates."""
+FIRST_WIDE = 1
+"""The list of wide predicates of dimension 0. That of dimension d is FIRST_WIDE + d."""
 
 
 class SignedLists(NamedTuple):
     """Lists and signatures of leaves. If `hashes` is 0, signatures are not read."""
 
     lists: SlabArrays
+    """Leaf -> its list."""
+    wide: SlabArrays
+    """The other lists."""
     signatures: SignatureArrays
     signed: I32s
     """Conjunction -> how many predicates with a signature begin its record."""
@@ -65,22 +68,24 @@ def match_lists(
     filled = 0
     while event < len(batch.start) - 1:
         single_valued = begin_event(batch, event, scratch)
-        many = _lists_met(event, single_valued, forest, lists.lists.size, batch, scratch)
-        kept, looked, tested = filled, 0, 0
+        many = _lists_met(event, single_valued, forest, lists.wide.size, batch, scratch)
+        kept, listed, candidates, tested = filled, 0, 0, 0
         count, place = BLOCK, _Place(0, 0, 0)
         while count == BLOCK and filled >= 0:
             count, some, place = _next_block(place, many, single_valued, lists, scratch)
-            looked += some
+            listed += some
             passed = count
             if single_valued:
                 _locate(count, rows.records, scratch.block)
                 passed = _in_all_signatures(count, rows.records, lists, scratch.leaf_of, scratch.block)
+            candidates += passed
             filled, evaluated = verify(passed, single_valued, rows, batch, scratch, output.matches, filled)
             tested += evaluated
         end_event(batch, event, scratch)
         if filled < 0:
             break
-        note_event(event, filled - kept, looked, tested, many, output)
+        note_event(event, filled - kept, candidates, tested, many, output)
+        note_filtered(listed - candidates, output)
         event += 1
     return event
 
@@ -89,20 +94,18 @@ def match_lists(
 def _lists_met(
     event: int, single_valued: bool, forest: ForestArrays, sizes: I32s, batch: EventBatch, scratch: Scratch
 ) -> int:
-    """Note the lists that an event meets: the list of all events, lists of wide predicates, lists of leaves; returns how many."""
+    """Note the lists that an event meets; returns how many. The list of a leaf has its number, number n of the others is ~n."""
     met, many = scratch.met, 0
     if len(sizes) > EVERYWHERE and sizes[EVERYWHERE] > 0:
-        met[0] = EVERYWHERE
+        met[0] = ~EVERYWHERE
         many = 1
     for v in range(batch.start[event], batch.start[event + 1]):
         d = batch.dimension[v]
-        wide = FIRST_WIDE + 2 * d
+        wide = FIRST_WIDE + d
         if scratch.event.places.first[d] == v and wide < len(sizes) and sizes[wide] > 0:
-            met[many] = wide
+            met[many] = ~wide
             many += 1
-        before, many = many, meet_leaves(v, single_valued, forest, batch, scratch, many)
-        for i in range(before, many):
-            met[i] *= 2
+        many = meet_leaves(v, single_valued, forest, batch, scratch, many)
     return many
 
 
@@ -114,16 +117,21 @@ def _next_block(
 
     Returns how many there are, fewer than BLOCK if they are the last, how many were visited, and where to go on.
     """
-    begins, sizes, data = lists.lists.begin, lists.lists.size, lists.lists.data
     met, key, seen, stamp = scratch.met, scratch.event.key, scratch.seen, scratch.stamp[0]
     i, at, stop = place.list, place.at, place.stop
+    data = lists.lists.data if i == 0 or met[UP(i - 1)] >= 0 else lists.wide.data
     count, looked = 0, 0
     while count < BLOCK:
         if at == stop:
             if i == many:
                 break
-            at = begins[UP(met[UP(i)])]
-            stop = at + sizes[UP(met[UP(i)])]
+            number = met[UP(i)]
+            if number >= 0:
+                data, at = lists.lists.data, lists.lists.begin[UP(number)]
+                stop = at + lists.lists.size[UP(number)]
+            else:
+                data, at = lists.wide.data, lists.wide.begin[UP(~number)]
+                stop = at + lists.wide.size[UP(~number)]
             i += 1
             continue
         c, second = data[UP(at)], data[UP(at + 1)]
@@ -134,7 +142,7 @@ def _next_block(
                 if lists.signatures.hashes == 0 or lists.signed[UP(c)] == 0:
                     if key[UP(second)] == KEY_MIN:
                         continue
-                elif not _is_signed(lists.signatures, scratch.leaf_of[UP(second)], hash_of(c)):
+                elif not _has_leaf_signed(lists.signatures, scratch.leaf_of[UP(second)], hash_of(c)):
                     continue
         else:
             if seen[c] == stamp:
@@ -147,11 +155,9 @@ def _next_block(
 
 
 @inlined
-def _is_signed(signatures: SignatureArrays, leaf: int, mixed: np.uint64) -> bool:
-    """Whether a leaf's signature may contain the conjunction with this hash."""
-    if leaf == NONE or signatures.begin[UP(leaf)] == NONE:
-        return False
-    return is_in(signatures, leaf, mixed)
+def _has_leaf_signed(signatures: SignatureArrays, leaf: int, mixed: np.uint64) -> bool:
+    """Whether an event has a leaf in some dimension, and this leaf's signature may have the conjunction with this hash."""
+    return leaf != NONE and is_signed(signatures, leaf, mixed)
 
 
 @merged
@@ -178,7 +184,7 @@ def _in_all_signatures(count: int, records: RecordArrays, lists: SignedLists, le
         mixed, passed = hash_of(c), True
         for _ in range(1, lists.signed[UP(c)]):
             place = following(words, place)
-            if not _is_signed(lists.signatures, leaf_of[UP(dimension_in(words[UP(place)]))], mixed):
+            if not _has_leaf_signed(lists.signatures, leaf_of[UP(dimension_in(words[UP(place)]))], mixed):
                 passed = False
                 break
         if passed:

@@ -15,7 +15,7 @@ from tamis.papers.parts.pair_map import FREE, PairArrays, home_of, mixed_of, pai
 from tamis.papers.parts.records import Words, fetch
 from tamis.papers.parts.slabs import SlabArrays
 from tamis.papers.ps_tree.cells import ENTRY, Bits, CellArrays, may_have, pair_key
-from tamis.papers.ps_tree.forest import ForestArrays
+from tamis.papers.ps_tree.covering import ForestArrays
 from tamis.papers.ps_tree.verifying import (
     BLOCK,
     RowArrays,

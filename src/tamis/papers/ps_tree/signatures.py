@@ -1,12 +1,16 @@
 """Bloom signatures of leaves: sets of conjunctions with false positives, but no false negatives (section 5.1).
 
-    leaf    0     1     2
-    begin   0     NONE  4         where its words begin; NONE: no conjunction
-    bits    256         64        how many there are, a power of two
-    words   ....................  64 bits each
+    leaf      0     1     2
+    begin     1     0     5         where its words begin; 0: the word that is always empty
+    bits      256   64    64        how many there are, a power of two
+    words     0 ....................  64 bits each
+
+A predicate that covers many leaves covers whole blocks of leaves (see `blocks`). These have signatures too. A conjunction enters
+the signatures of the largest blocks that its predicate covers, and of single leaves only at the ends of the predicate: a few
+signatures, not one for each leaf. A leaf has the conjunctions of its own signature, and of those of its blocks.
 
 A signature for n conjunctions has at least `bits_per_id` times n bits; each conjunction sets `hashes` bits. A conjunction cannot
-be removed: its stale bits let others pass in vain, until all signatures are made again.
+be removed: its stale bits let others pass in vain, until all signatures are made again. Blocks are made with them.
 """
 
 from __future__ import annotations
@@ -18,95 +22,129 @@ import numpy as np
 from tamis.kernels.bits import WORD, has_bit, set_bit
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.hashing import SEED, fold
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, U64, UP, I32s, I64s, U64s
+from tamis.papers.ps_tree.blocks import BlockArrays, Blocks, unit_at
+from tamis.papers.ps_tree.covering import ForestArrays, Gathered, first_leaf, range_of, ranges_of
 from tamis.papers.ps_tree.forest import Log
 from tamis.papers.ps_tree.nodes import NONE
+
+_EMPTY = 0
+"""Where the words of an empty signature begin."""
+
+
+class Filters(NamedTuple):
+    """Where the words of signatures are."""
+
+    begin: I64s
+    bits: I32s
 
 
 class SignatureArrays(NamedTuple):
     """Signatures as kernels take them."""
 
-    begin: I64s
-    bits: I64s
+    leaf: Filters
+    block: Filters
+    blocks: BlockArrays
     words: U64s
     hashes: int
 
 
 class Signatures:
-    """The signatures of all leaves."""
+    """The signatures of all leaves, and of blocks of leaves."""
 
     def __init__(self, bits_per_id: int, hashes: int) -> None:
         self._bits_per_id, self._hashes = bits_per_id, hashes
-        self.clear()
-
-    def clear(self) -> None:
-        self._begin = GrowingArray(np.int64)
-        self._bits = GrowingArray(np.int64)
-        self._words = GrowingArray(np.uint64)
+        self._begin, self._bits = GrowingArray(np.int64), GrowingArray(np.int32)
+        self._blocks = Blocks()
+        self._of_block = Filters(np.zeros(0, np.int64), np.zeros(0, np.int32))
+        self._words = GrowingArray(np.uint64, room=1)
+        self._words.grow(1, fill=0)
+        self._used = 1
 
     @property
     def nbytes(self) -> int:
-        return self._begin.nbytes + self._bits.nbytes + self._words.nbytes
+        arrays = (self._begin, self._bits, self._words, *self._of_block)
+        return sum(array.nbytes for array in arrays) + self._blocks.nbytes
 
     def view(self) -> SignatureArrays:
-        return SignatureArrays(self._begin.view(), self._bits.view(), self._words.view(), self._hashes)
+        leaf = Filters(self._begin.view(), self._bits.view())
+        return SignatureArrays(leaf, self._of_block, self._blocks.view(), self._words.view(), self._hashes)
 
     def reserve(self, leaves: int) -> None:
         """Make room for `leaves` leaves."""
-        missing = leaves - len(self._begin)
-        if missing > 0:
-            self._begin.grow(missing, fill=NONE)
-            self._bits.grow(missing, fill=0)
+        missing = max(0, leaves - len(self._begin))
+        self._begin.grow(missing, fill=_EMPTY)
+        self._bits.grow(missing, fill=WORD)
+        self._blocks.reserve(leaves)
 
-    def make_room(self, ids: I64s) -> None:
-        """Replace all signatures by empty ones, sized for `ids[i]` conjunctions in leaf i."""
-        self.clear()
-        self.reserve(len(ids))
-        used = ids > 0
-        needed = np.maximum(ids[used] * self._bits_per_id, WORD)
-        bits = np.left_shift(1, np.ceil(np.log2(needed)).astype(np.int64))
-        self._bits.view()[used] = bits
-        words = np.append(0, np.cumsum(bits // WORD))
-        self._begin.view()[used] = words[:-1]
-        self._words = GrowingArray(np.uint64, room=max(int(words[-1]), 1))
-        self._words.grow(int(words[-1]), fill=0)
+    def make(self, forest: ForestArrays, signed: Gathered) -> int:
+        """Replace all signatures by those of some predicates; returns how many signatures these enter."""
+        self._blocks.make(forest.flat)
+        of_leaf, of_block = np.zeros(len(self._begin), np.int64), np.zeros(len(self._blocks), np.int64)
+        total = _count(forest, self._blocks.view(), signed, of_leaf, of_block)
+        leaf, words = _sized(of_leaf, 1, self._bits_per_id)
+        self._of_block, words = _sized(of_block, words, self._bits_per_id)
+        self._begin, self._bits = GrowingArray.of(leaf.begin), GrowingArray.of(leaf.bits)
+        self._words = GrowingArray(np.uint64, room=words)
+        self._words.grow(words, fill=0)
+        self._used = words
+        self.enter(forest, signed)
+        return int(total)
 
-    def enter(self, leaves: I64s, conjunctions: I32s) -> None:
-        """Enter a conjunction in the signature of each leaf; a leaf without a signature gets the smallest one."""
-        bare = np.unique(leaves[self._begin.view()[leaves] == NONE])
-        self._begin.view()[bare] = len(self._words) + np.arange(len(bare))
-        self._bits.view()[bare] = WORD
-        self._words.grow(len(bare), fill=0)
-        _enter(self.view(), leaves, conjunctions)
+    def enter(self, forest: ForestArrays, signed: Gathered) -> int:
+        """Enter the conjunctions of some predicates; returns how many signatures they entered."""
+        done, total = 0, 0
+        while True:
+            done, entered, self._used = _enter(forest, self.view(), signed, done, self._used)
+            total += entered
+            if done == len(signed.source):
+                return total
+            # Signatures without words get one each. To enter a predicate again, from its beginning, changes nothing.
+            self._words.grow(len(self._words), fill=0)
+
+    def count(self, forest: ForestArrays, signed: Gathered) -> int:
+        """How many signatures some predicates are in."""
+        nowhere = np.zeros(0, np.int64)
+        return int(_count(forest, self._blocks.view(), signed, nowhere, nowhere))
 
     def split(self, log: Log) -> None:
         """Copy the signatures of split leaves to the new leaves."""
-        if not len(self._words):
+        self._blocks.split(log)
+        if self._used == 1:
             return
         begin, bits = self._begin.view(), self._bits.view()
         for old, new in zip(log.first.tolist(), log.second.tolist(), strict=True):
-            bits[new], begin[new] = bits[old], NONE
-            if begin[old] != NONE:
-                begin[new] = len(self._words)
+            begin[new], bits[new] = begin[old], bits[old]
+            if begin[old] != _EMPTY:
                 count = int(bits[old]) // WORD
-                copied = self._words.grow(count)
-                copied[:] = self._words.view()[begin[old] : begin[old] + count]
+                self._words.grow(max(0, self._used + count - len(self._words)), fill=0)
+                words = self._words.view()
+                words[self._used : self._used + count] = words[begin[old] : begin[old] + count]
+                begin[new] = self._used
+                self._used += count
 
     def merge(self, log: Log) -> None:
-        """Drop the signatures of leaves that are gone. The remaining signature keeps the bits that both leaves had."""
-        begin, bits, words = self._begin.view(), self._bits.view(), self._words.view()
-        for gone, kept in zip(log.first.tolist(), log.second.tolist(), strict=True):
-            if begin[gone] == NONE:
-                begin[kept] = NONE
-            elif begin[kept] != NONE and bits[gone] == bits[kept]:
-                count = int(bits[kept]) // WORD
-                words[begin[kept] : begin[kept] + count] &= words[begin[gone] : begin[gone] + count]
-            begin[gone] = NONE
+        """Drop the signatures of leaves that are gone: live conjunctions are in those of the remaining leaves, too."""
+        self._blocks.merge(log)
+        self._begin.view()[log.first] = _EMPTY
+        self._bits.view()[log.first] = WORD
 
     def contains(self, leaf: int, conjunction: int) -> bool:
-        """Whether a conjunction may be in the signature of a leaf."""
+        """Whether a conjunction may be in the signature of a leaf, or of its blocks."""
         return bool(_contains(self.view(), leaf, conjunction))
+
+
+def _sized(ids: I64s, begin: int, bits_per_id: int) -> tuple[Filters, int]:
+    """Signatures for as many conjunctions, with words from `begin` on; and where their words end."""
+    bits = np.full(len(ids), WORD, np.int64)
+    used = np.flatnonzero(ids)
+    needed = np.maximum(ids[used] * bits_per_id, WORD)
+    bits[used] = np.left_shift(1, np.ceil(np.log2(needed)).astype(np.int64))
+    ends = begin + np.cumsum(bits[used] // WORD)
+    begins = np.full(len(ids), _EMPTY, np.int64)
+    begins[used] = ends - bits[used] // WORD
+    return Filters(begins, bits.astype(np.int32)), int(ends[-1]) if len(used) else begin
 
 
 @inlined
@@ -122,31 +160,89 @@ def _step(mixed: np.uint64) -> np.uint64:
 
 
 @inlined
-def is_in(signatures: SignatureArrays, leaf: int, mixed: np.uint64) -> bool:
-    """Whether a conjunction of this hash may be in the signature of a leaf that has one."""
-    begin, words = signatures.begin[UP(leaf)], signatures.words
-    step, mask = _step(mixed), U64(signatures.bits[UP(leaf)] - 1)
-    for _ in range(signatures.hashes):
-        bit = mixed & mask
-        if not has_bit(words, U64(WORD * begin) + bit):
+def _is_in(filters: Filters, number: int, words: U64s, hashes: int, mixed: np.uint64) -> bool:
+    """Whether a signature may have the conjunction with this hash."""
+    first, mask, step = U64(WORD * filters.begin[UP(number)]), U64(filters.bits[UP(number)] - 1), _step(mixed)
+    for _ in range(hashes):
+        if not has_bit(words, first + (mixed & mask)):
             return False
         mixed += step
     return True
 
 
-@lean_kernel
-def _enter(signatures: SignatureArrays, leaves: I64s, conjunctions: I32s) -> None:
-    begin, bits, words = signatures.begin, signatures.bits, signatures.words
-    for i in range(len(leaves)):
-        leaf = leaves[i]
-        mixed = hash_of(conjunctions[i])
-        step, mask = _step(mixed), U64(bits[leaf] - 1)
-        for _ in range(signatures.hashes):
-            bit = mixed & mask
-            set_bit(words, U64(WORD * begin[leaf]) + bit)
-            mixed += step
+@inlined
+def is_signed(signatures: SignatureArrays, leaf: int, mixed: np.uint64) -> bool:
+    """Whether the signature of a leaf, or of its blocks, may have the conjunction with this hash."""
+    if _is_in(signatures.leaf, leaf, signatures.words, signatures.hashes, mixed):
+        return True
+    b = signatures.blocks.of_leaf[UP(leaf)]
+    while b != NONE:
+        if _is_in(signatures.block, b, signatures.words, signatures.hashes, mixed):
+            return True
+        b = signatures.blocks.up[UP(b)]
+    return False
 
 
 @lean_kernel
 def _contains(signatures: SignatureArrays, leaf: int, conjunction: int) -> bool:
-    return signatures.begin[leaf] != NONE and is_in(signatures, leaf, hash_of(conjunction))
+    return is_signed(signatures, leaf, hash_of(conjunction))
+
+
+@lean_kernel
+def _count(forest: ForestArrays, blocks: BlockArrays, signed: Gathered, of_leaf: I64s, of_block: I64s) -> int:
+    """Count the signatures of predicates, and the predicates in each signature if there is room for these counts."""
+    leaves, predicates, total = forest.trees.leaves, signed.predicates, 0
+    for p in range(len(signed.source)):
+        for number in range(ranges_of(predicates, p)):
+            lo, hi = range_of(predicates, p, number)
+            if lo > hi:
+                continue
+            leaf = first_leaf(forest, predicates.dimension[p], lo)
+            while leaf != NONE and leaves.lo[leaf] <= hi:
+                block, behind = unit_at(blocks, leaves, leaf, hi)
+                total += 1
+                if block != NONE and len(of_block):
+                    of_block[block] += 1
+                elif block == NONE and len(of_leaf):
+                    of_leaf[leaf] += 1
+                leaf = behind
+    return total
+
+
+@lean_kernel
+def _enter(
+    forest: ForestArrays, signatures: SignatureArrays, signed: Gathered, done: int, used: int
+) -> tuple[int, int, int]:
+    """Enter predicates from `done` on, until one of them finds no room for a new signature.
+
+    Returns the first that is not entered, how many signatures the others entered, and how many words are in use.
+    """
+    leaves, predicates, total = forest.trees.leaves, signed.predicates, 0
+    for p in range(done, len(signed.source)):
+        mixed, entered = hash_of(signed.owner[p]), 0
+        for number in range(ranges_of(predicates, p)):
+            lo, hi = range_of(predicates, p, number)
+            if lo > hi:
+                continue
+            leaf = first_leaf(forest, predicates.dimension[p], lo)
+            while leaf != NONE and leaves.lo[leaf] <= hi:
+                block, behind = unit_at(signatures.blocks, leaves, leaf, hi)
+                filters, unit = (signatures.leaf, leaf) if block == NONE else (signatures.block, block)
+                if filters.begin[unit] == _EMPTY:
+                    if used == len(signatures.words):
+                        return p, total, used
+                    filters.begin[unit], filters.bits[unit] = used, WORD
+                    used += 1
+                _set_bits(filters, unit, signatures, mixed)
+                entered += 1
+                leaf = behind
+        total += entered
+    return len(signed.source), total, used
+
+
+@merged
+def _set_bits(filters: Filters, number: int, signatures: SignatureArrays, mixed: np.uint64) -> None:
+    first, mask, step = U64(WORD * filters.begin[number]), U64(filters.bits[number] - 1), _step(mixed)
+    for _ in range(signatures.hashes):
+        set_bit(signatures.words, first + (mixed & mask))
+        mixed += step

@@ -15,8 +15,7 @@ from tamis.kernels.kernel import merged
 from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.papers.parts.collecting import is_true
 from tamis.papers.parts.records import EventKeys, RecordArrays, event_keys, failing_keys, load_keys, unload_keys
-from tamis.papers.ps_tree.elements import INT64_ELEMENTS
-from tamis.papers.ps_tree.forest import ForestArrays, leaf_of_key
+from tamis.papers.ps_tree.covering import ForestArrays, leaf_of_key
 from tamis.papers.ps_tree.nodes import NONE
 
 BLOCK = 256
@@ -54,7 +53,6 @@ class Scratch(NamedTuple):
     leaf_seen: I64s
     stamp: I64s
     block: Block
-    elements: I32s
 
 
 def scratch_for(scratch: Scratch | None, dimensions: int, leaves: int, rows: int, values: int) -> Scratch:
@@ -75,7 +73,6 @@ def scratch_for(scratch: Scratch | None, dimensions: int, leaves: int, rows: int
         np.zeros(leaves, np.int64),
         np.zeros(1, np.int64),
         Block(np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)),
-        np.empty(INT64_ELEMENTS, np.int32),
     )
 
 
@@ -100,7 +97,7 @@ def meet_leaves(
 ) -> int:
     """Note the leaves that a value is the first to meet, behind the `many` in `met`; returns how many there are then."""
     leaves, d, stamp = forest.trees.leaves, batch.dimension[v], scratch.stamp[0]
-    leaf = leaf_of_key(forest, d, batch.lo[v], scratch.elements)
+    leaf = leaf_of_key(forest, d, batch.lo[v])
     scratch.leaf_of[d] = leaf
     while leaf != NONE and (single_valued or leaves.lo[leaf] <= batch.hi[v]):
         if single_valued or scratch.leaf_seen[leaf] != stamp:
