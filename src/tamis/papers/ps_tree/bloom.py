@@ -87,12 +87,12 @@ class PSTBloom(PSTreeLists):
         super()._follow_merges(log)
         self.signatures.merge(log)
 
-    def _sign(self, inserted: Gathered) -> None:
-        signed = inserted.kept(np.flatnonzero(self._role.view()[inserted.source] == SIGNED))
+    def _sign(self, gathered: Gathered, inserted: I64s) -> None:
+        signed = inserted[self._role.view()[gathered.source[inserted]] == SIGNED]
         if self._count == 0:
-            self._make(signed)
+            self._make(gathered, signed)
             return
-        self._in += self.signatures.enter(self.forest.whole(), signed)
+        self._in += self.signatures.enter(self.forest.whole(), gathered, signed)
         if self._in > max(2 * self._made_for, _FEWEST):
             self._sign_anew()
 
@@ -101,16 +101,17 @@ class PSTBloom(PSTreeLists):
         table = self.table.view()
         chosen = np.flatnonzero(self._role.view() == SIGNED)
         owner = np.searchsorted(table.start, chosen, side="right") - 1
-        self._make(gathered(table.predicates, chosen, owner.astype(np.int32)))
+        signed = gathered(table.predicates, chosen, owner.astype(np.int32))
+        self._make(signed, signed.every)
 
-    def _make(self, signed: Gathered) -> None:
+    def _make(self, gathered: Gathered, signed: I64s) -> None:
         self.forest.copy_chains()
-        self._in = self._made_for = self.signatures.make(self.forest.whole(), signed)
+        self._in = self._made_for = self.signatures.make(self.forest.whole(), gathered, signed)
         self._stale = 0
 
     def _delete(self, conjunctions: I32s) -> None:
         signed = self._gathered(self.table.view(), conjunctions, SIGNED)
-        self._stale += self.signatures.count(self.forest.whole(), signed)
+        self._stale += self.signatures.count(self.forest.whole(), signed, signed.every)
         super()._delete(conjunctions)
         if 2 * self._stale > max(self._in, _FEWEST):
             self._sign_anew()

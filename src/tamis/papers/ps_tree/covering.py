@@ -62,24 +62,17 @@ class Gathered(NamedTuple):
         """The numbers of all predicates of the copy."""
         return np.arange(len(self.source))
 
-    def kept(self, which: I64s) -> Gathered:
-        """Some of them, in the same order."""
-        return _copied(self.predicates, which)._replace(source=self.source[which], owner=self.owner[which])
-
 
 def gathered(predicates: Predicates, chosen: I64s, owner: I32s) -> Gathered:
     """Gather some predicates of a table; `owner` has the conjunction of each."""
     order = grouped(predicates.dimension[chosen])
-    return _copied(predicates, chosen[order])._replace(owner=owner[order])
-
-
-def _copied(predicates: Predicates, source: I64s) -> Gathered:
+    source = chosen[order]
     start = np.zeros(len(source) + 1, np.int64)
     np.cumsum(predicates.start[source + 1] - predicates.start[source], out=start[1:])
     lo, hi = np.empty(start[-1], np.int64), np.empty(start[-1], np.int64)
     copy = Predicates(predicates.dimension[source], predicates.mode[source], start, lo, hi)
     _copy_intervals(predicates, source, copy)
-    return Gathered(copy, source, np.zeros(0, np.int32))
+    return Gathered(copy, source, owner[order])
 
 
 @lean_kernel

@@ -51,6 +51,7 @@ from tamis.papers.parts.past_events import by_selectivity
 from tamis.papers.parts.records import Records
 from tamis.papers.ps_tree.bloom import BloomOptions, PSTBloom
 from tamis.papers.ps_tree.cells import Cells
+from tamis.papers.ps_tree.covering import gathered
 from tamis.papers.ps_tree.forest import Forest, Log
 from tamis.papers.ps_tree.forest_index import PAPER, ForestIndex
 from tamis.papers.ps_tree.meeting import key_scratch, match_cells
@@ -135,17 +136,23 @@ class PSTHash(ForestIndex):
 
     def _cut(self, table: Conjunctions, access: I64s, fits: Bools) -> Bools:
         """Cut the spaces of access predicates; returns which conjunctions have few enough cells. Undoes the other cuts."""
-        chosen = access[fits].ravel()
-        predicates = table.predicates
-        log = self.forest.cut(predicates, chosen, self.history)
+        chosen, most = access[fits].ravel(), self.options.most_cells
+        # The owner of a predicate is its place in `chosen`.
+        predicates, source, place = gathered(table.predicates, chosen, np.arange(len(chosen), dtype=np.int32))
+        every = np.arange(len(source))
+        log = self.forest.cut(predicates, every, self.history)
+        self.forest.copy_chains(len(chosen))
         self.cells.reserve(self.forest.leaf_numbers)
         if len(self.history):
             self.forest.recount(np.concatenate(log), self.history)
         self.cells.split(log)
-        counts = self.forest.covering(predicates, chosen, self.options.most_cells).reshape(-1, self._n)
-        few = counts.astype(np.float64).prod(axis=1) <= self.options.most_cells
-        self._follow_merges(self.forest.release(predicates, access[fits][~few].ravel()))
-        self.forest.count_predicates(predicates, access[fits][few].ravel(), 1)
+        counts = np.empty(len(chosen), np.int64)
+        counts[place] = self.forest.covering(predicates, every, most)
+        few = counts.reshape(-1, self._n).astype(np.float64).prod(axis=1) <= most
+        kept = np.repeat(few, self._n)[place]
+        self._follow_merges(self.forest.release(predicates, every[~kept]))
+        self.forest.copy_chains(len(chosen))
+        self.forest.count_predicates(predicates, every[kept], 1)
         result = np.zeros(len(fits), np.bool_)
         result[np.flatnonzero(fits)[few]] = True
         return result

@@ -106,17 +106,18 @@ class PSTreeLists(ForestIndex):
         self._role.grow(max(0, len(table.predicates.dimension) - len(self._role)), fill=0)
         order, start = by_selectivity(table, conjunctions, self.history)
         self._choose(table, order, start)
-        inserted = self._cut(self._gathered(table, conjunctions))
+        gathered = self._gathered(table, conjunctions)
+        inserted = self._cut(gathered)
         self._put_records(table, conjunctions, order, start)
-        self._enter_lists(table, conjunctions, inserted)
-        self._sign(inserted)
+        self._enter_lists(table, conjunctions, gathered, inserted)
+        self._sign(gathered, inserted)
         self._live.view()[conjunctions] = True
         self._count += len(conjunctions)
         if len(conjunctions) == self._count:
             self._fit()
 
-    def _sign(self, inserted: Gathered) -> None:
-        """Enter conjunctions in signatures, if there are any."""
+    def _sign(self, gathered: Gathered, inserted: I64s) -> None:
+        """Enter the conjunctions of inserted predicates in signatures, if there are any."""
 
     def _fit(self) -> None:
         """Free most of the room that is not in use."""
@@ -128,21 +129,21 @@ class PSTreeLists(ForestIndex):
         first = order[start[:-1][np.diff(start) > 0]]
         self._role.view()[first[table.predicates.mode[first] != _ABSENT]] = ACCESS
 
-    def _cut(self, chosen: Gathered) -> Gathered:
-        """Cut the spaces of predicates. Takes the role from predicates that cover too many leaves, and returns the others."""
-        predicates, every, role = chosen.predicates, chosen.every, self._role.view()
+    def _cut(self, gathered: Gathered) -> I64s:
+        """Cut the spaces of predicates. Takes the role from those that cover too many leaves; returns which ones are left."""
+        predicates, every, role = gathered.predicates, gathered.every, self._role.view()
         self._follow_splits(self.forest.cut(predicates, every, self.history))
         self.forest.copy_chains(len(every))
-        most = self._most(role[chosen.source])
+        most = self._most(role[gathered.source])
         many = self.forest.covering(predicates, every, most) > most
         if many.any():
             self._follow_merges(self.forest.release(predicates, every[many]))
             self.forest.copy_chains(len(every))
-            wide = chosen.source[many]
+            wide = gathered.source[many]
             role[wide] = np.where(role[wide] == ACCESS, WIDE, 0)
-            chosen = chosen.kept(every[~many])
-        self.forest.count_predicates(chosen.predicates, chosen.every, 1)
-        return chosen
+            every = every[~many]
+        self.forest.count_predicates(predicates, every, 1)
+        return every
 
     def _most(self, role: U8s) -> int | I64s:
         """How many leaves predicates of some roles may cover."""
@@ -175,11 +176,10 @@ class PSTreeLists(ForestIndex):
         count = _record_order(role, order, start, kept, sizes, self._signed.view(), conjunctions)
         self._records.put(table, conjunctions, kept[:count], sizes)
 
-    def _enter_lists(self, table: Conjunctions, conjunctions: I32s, inserted: Gathered) -> None:
-        access = inserted.kept(np.flatnonzero(self._role.view()[inserted.source] == ACCESS))
-        for first in range(0, len(access.source), _AT_ONCE):
-            numbers, owners = self._leaves_of(access.kept(access.every[first : first + _AT_ONCE]))
-            self._push(self._lists, numbers, owners)
+    def _enter_lists(self, table: Conjunctions, conjunctions: I32s, gathered: Gathered, inserted: I64s) -> None:
+        access = inserted[self._role.view()[gathered.source[inserted]] == ACCESS]
+        for first in range(0, len(access), _AT_ONCE):
+            self._push(self._lists, *self._leaves_of(gathered, access[first : first + _AT_ONCE]))
         numbers, owners = self._wide_of(table, conjunctions)
         self._add_lists(self._wide, int(numbers.max(initial=-1)) + 1)
         self._push(self._wide, numbers, owners)
@@ -190,11 +190,11 @@ class PSTreeLists(ForestIndex):
         lists.extend(np.repeat(numbers, 2), values.ravel())
         self._entries += len(numbers)
 
-    def _leaves_of(self, access: Gathered) -> tuple[I64s, I32s]:
+    def _leaves_of(self, gathered: Gathered, access: I64s) -> tuple[I64s, I32s]:
         """The leaves whose lists hold the conjunctions of some access predicates, and for each leaf the conjunction."""
-        counts = self.forest.covering(access.predicates, access.every)
-        leaves, _ = self.forest.covered(access.predicates, access.every, counts)
-        return leaves, np.repeat(access.owner, counts)
+        counts = self.forest.covering(gathered.predicates, access)
+        leaves, _ = self.forest.covered(gathered.predicates, access, counts)
+        return leaves, np.repeat(gathered.owner[access], counts)
 
     def _wide_of(self, table: Conjunctions, conjunctions: I32s) -> tuple[I64s, I32s]:
         """The lists of wide predicates and of all events that hold conjunctions, and for each list the conjunction."""
@@ -224,7 +224,8 @@ class PSTreeLists(ForestIndex):
         table = self.table.view()
         self._live.view()[conjunctions] = False
         inserted = self._gathered(table, conjunctions)
-        leaves, _ = self._leaves_of(self._gathered(table, conjunctions, ACCESS))
+        access = self._gathered(table, conjunctions, ACCESS)
+        leaves, _ = self._leaves_of(access, access.every)
         wide, _ = self._wide_of(table, conjunctions)
         for lists, numbers in ((self._lists, leaves), (self._wide, wide)):
             self._entries -= drop_dead(lists.view(), np.unique(numbers), self._live.view(), 2)
@@ -266,7 +267,7 @@ class PSTreeLists(ForestIndex):
         access = self._gathered(table, rows, ACCESS)
         entries = 0
         for lists, expected in (
-            (self._lists, self._leaves_of(access)),
+            (self._lists, self._leaves_of(access, access.every)),
             (self._wide, self._wide_of(table, rows)),
         ):
             listed: dict[int, list[int]] = {}

@@ -78,35 +78,35 @@ class Signatures:
         self._bits.grow(missing, fill=WORD)
         self._blocks.reserve(leaves)
 
-    def make(self, forest: ForestArrays, signed: Gathered) -> int:
-        """Replace all signatures by those of some predicates; returns how many signatures these enter."""
+    def make(self, forest: ForestArrays, gathered: Gathered, signed: I64s) -> int:
+        """Replace all signatures by those of some gathered predicates; returns how many signatures these enter."""
         self._blocks.make(forest.flat)
         of_leaf, of_block = np.zeros(len(self._begin), np.int64), np.zeros(len(self._blocks), np.int64)
-        total = _count(forest, self._blocks.view(), signed, of_leaf, of_block)
+        total = _count(forest, self._blocks.view(), gathered, signed, of_leaf, of_block)
         leaf, words = _sized(of_leaf, 1, self._bits_per_id)
         self._of_block, words = _sized(of_block, words, self._bits_per_id)
         self._begin, self._bits = GrowingArray.of(leaf.begin), GrowingArray.of(leaf.bits)
         self._words = GrowingArray(np.uint64, room=words)
         self._words.grow(words, fill=0)
         self._used = words
-        self.enter(forest, signed)
+        self.enter(forest, gathered, signed)
         return int(total)
 
-    def enter(self, forest: ForestArrays, signed: Gathered) -> int:
-        """Enter the conjunctions of some predicates; returns how many signatures they entered."""
+    def enter(self, forest: ForestArrays, gathered: Gathered, signed: I64s) -> int:
+        """Enter the conjunctions of some gathered predicates; returns how many signatures they entered."""
         done, total = 0, 0
         while True:
-            done, entered, self._used = _enter(forest, self.view(), signed, done, self._used)
+            done, entered, self._used = _enter(forest, self.view(), gathered, signed, done, self._used)
             total += entered
-            if done == len(signed.source):
+            if done == len(signed):
                 return total
             # Signatures without words get one each. To enter a predicate again, from its beginning, changes nothing.
             self._words.grow(len(self._words), fill=0)
 
-    def count(self, forest: ForestArrays, signed: Gathered) -> int:
-        """How many signatures some predicates are in."""
+    def count(self, forest: ForestArrays, gathered: Gathered, signed: I64s) -> int:
+        """How many signatures some gathered predicates are in."""
         nowhere = np.zeros(0, np.int64)
-        return int(_count(forest, self._blocks.view(), signed, nowhere, nowhere))
+        return int(_count(forest, self._blocks.view(), gathered, signed, nowhere, nowhere))
 
     def split(self, log: Log) -> None:
         """Copy the signatures of split leaves to the new leaves."""
@@ -189,10 +189,12 @@ def _contains(signatures: SignatureArrays, leaf: int, conjunction: int) -> bool:
 
 
 @lean_kernel
-def _count(forest: ForestArrays, blocks: BlockArrays, signed: Gathered, of_leaf: I64s, of_block: I64s) -> int:
+def _count(
+    forest: ForestArrays, blocks: BlockArrays, gathered: Gathered, signed: I64s, of_leaf: I64s, of_block: I64s
+) -> int:
     """Count the signatures of predicates, and the predicates in each signature if there is room for these counts."""
-    leaves, predicates, total = forest.trees.leaves, signed.predicates, 0
-    for p in range(len(signed.source)):
+    leaves, predicates, total = forest.trees.leaves, gathered.predicates, 0
+    for p in signed:
         for number in range(ranges_of(predicates, p)):
             lo, hi = range_of(predicates, p, number)
             if lo > hi:
@@ -211,15 +213,16 @@ def _count(forest: ForestArrays, blocks: BlockArrays, signed: Gathered, of_leaf:
 
 @lean_kernel
 def _enter(
-    forest: ForestArrays, signatures: SignatureArrays, signed: Gathered, done: int, used: int
+    forest: ForestArrays, signatures: SignatureArrays, gathered: Gathered, signed: I64s, done: int, used: int
 ) -> tuple[int, int, int]:
     """Enter predicates from `done` on, until one of them finds no room for a new signature.
 
     Returns the first that is not entered, how many signatures the others entered, and how many words are in use.
     """
-    leaves, predicates, total = forest.trees.leaves, signed.predicates, 0
-    for p in range(done, len(signed.source)):
-        mixed, entered = hash_of(signed.owner[p]), 0
+    leaves, predicates, total = forest.trees.leaves, gathered.predicates, 0
+    for i in range(done, len(signed)):
+        p, entered = signed[i], 0
+        mixed = hash_of(gathered.owner[p])
         for number in range(ranges_of(predicates, p)):
             lo, hi = range_of(predicates, p, number)
             if lo > hi:
@@ -230,14 +233,14 @@ def _enter(
                 filters, unit = (signatures.leaf, leaf) if block == NONE else (signatures.block, block)
                 if filters.begin[unit] == _EMPTY:
                     if used == len(signatures.words):
-                        return p, total, used
+                        return i, total, used
                     filters.begin[unit], filters.bits[unit] = used, WORD
                     used += 1
                 _set_bits(filters, unit, signatures, mixed)
                 entered += 1
                 leaf = behind
         total += entered
-    return len(signed.source), total, used
+    return len(signed), total, used
 
 
 @merged

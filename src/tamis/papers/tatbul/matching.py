@@ -35,7 +35,7 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.bits import WORD, set_bit
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import U64, I32s, I64s, U64s
-from tamis.papers.interface import Counters, Matches
+from tamis.papers.interface import Matches
 from tamis.papers.parts.collecting import Output, collect, is_true, note_event
 from tamis.papers.parts.static import StaticIndex
 from tamis.papers.tatbul.profiles import Intervals, Profiles, profiles_of
@@ -151,8 +151,9 @@ class ProfileIndex(StaticIndex):
         )
         scratch = _Scratch(*np.empty((3, self._constrained.width), np.uint64))
         matches = collect(batch, partial(_match, index, batch, search, event_places(dimensions), scratch))
-        candidates, evaluated, _ = matches.counters
-        return matches._replace(counters=Counters(candidates, found.comparisons + evaluated, found.nodes))
+        counters = matches.counters
+        comparisons = found.comparisons + counters.predicates
+        return matches._replace(counters=counters._replace(predicates=comparisons, nodes=found.nodes))
 
     # -- figures and checks
 
