@@ -62,6 +62,7 @@ class WorkTotals:
 
     events: int = 0
     candidates: int = 0
+    filtered: int = 0
     predicates: int = 0
     verified: int = 0
     mismatched: int = 0
@@ -310,6 +311,7 @@ class PaperStore(Store[Clauses]):
             rows, slots = self._verified(encoded, rows, slots)
         self.work.events += len(encoded.batch.start) - 1
         self.work.candidates += matches.counters.candidates
+        self.work.filtered += matches.counters.filtered
         self.work.predicates += matches.counters.predicates
         self.work.mismatched += encoded.mismatched
         return rows, slots
@@ -350,6 +352,7 @@ class PaperStore(Store[Clauses]):
             "index_stats": self.index.stats(),
             "events": self.work.events,
             "candidates": self.work.candidates,
+            "filtered": self.work.filtered,
             "predicates": self.work.predicates,
             "verified": self.work.verified,
             "mismatched": self.work.mismatched,
