@@ -11,7 +11,7 @@ import pytest
 
 from tamis.errors import EventError, ExpressionError, OptionError, UnknownPredicateError
 from tamis.papers.ps_tree.checking import elements_to, nodes_of
-from tamis.papers.ps_tree.elements import INT64_ELEMENTS, Kind, element_of, elements_of
+from tamis.papers.ps_tree.elements import INT64_ELEMENTS, Kind, element_of, elements_of, elements_up_to
 from tamis.papers.ps_tree.nodes import LIVE_LEAVES, LIVE_NODES
 from tamis.papers.ps_tree.tree import OPERATORS, PSTree
 
@@ -49,6 +49,9 @@ def test_elements_are_in_the_order_of_values(kind: Kind, values: Any) -> None:
 def test_elements_in_kernels_are_the_same() -> None:
     for key in (-(2**63), -12345678901234567, -1, 0, 1, 2**62 + 7, 2**63 - 1):
         assert [element_of(key, at) for at in range(INT64_ELEMENTS)] == elements_of(key, Kind.INT64).tolist()
+        assert elements_up_to(key, INT64_ELEMENTS - 1) == key
+        assert elements_up_to(key, 0) == -(key < 0)
+        assert elements_up_to(key, 1) == key // 2**60
 
 
 def test_the_example_of_figure_2() -> None:

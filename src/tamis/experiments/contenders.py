@@ -50,7 +50,7 @@ CONTENDERS: Mapping[str, Contender] = MappingProxyType(
         "op-index-bs": Contender("OpIndex-BS", "op-index", {"signatures": False}, 300, 11.0, 15.0),
         "op-index-sorted": Contender("OpIndex, kept sorted", "op-index", {"sort": "always"}, 300, 1_000.0, 26.0),
         "ps-tree": Contender("PS-Tree", "ps-tree", {}, 600, 40.0, 1.0),
-        "pst-bloom": Contender("PSTBloom", "pst-bloom", {}, 2_200, 40.0, 1.0),
+        "pst-bloom": Contender("PSTBloom", "pst-bloom", {}, 1_100, 20.0, 1.0),
         "pst-hash": Contender("PSTHash", "pst-hash", {}, 2_200, 30.0, 1.0),
         "pst-hash-cells": Contender(
             "PSTHash, up to 4,096 cells", "pst-hash", {"most_cells": 4_096}, 30_000, 350.0, 2.0

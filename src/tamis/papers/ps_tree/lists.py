@@ -6,7 +6,8 @@ S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for H
     role      predicate of the table -> ACCESS: it is in a tree, and its leaves list the conjunction; WIDE: it covers too
               many leaves, and a list of its dimension has the conjunction; SIGNED: see `bloom`; 0: only verified
     lists     leaf -> c d c d c d ...              conjunctions, each with the dimension of the first predicate
-                                                   of its record: an event that lacks it needs no record
+                                                   of its record, or `matching.unsigned` of it if this predicate has no
+                                                   signature: an event that lacks the dimension needs no record
     wide      1 + dimension -> the same            conjunctions whose access predicate covers too many leaves
               0 -> the same                        conjunctions that no tree can find: every event evaluates them
     records   the predicates to verify, the most selective first: all but the access predicate
@@ -50,7 +51,7 @@ from tamis.papers.parts.slabs import SlabArrays, Slabs
 from tamis.papers.ps_tree.covering import Gathered, gathered
 from tamis.papers.ps_tree.forest import Forest, Log
 from tamis.papers.ps_tree.forest_index import PAPER, ForestIndex, drop_dead
-from tamis.papers.ps_tree.matching import EVERYWHERE, FIRST_WIDE, SignedLists, match_lists
+from tamis.papers.ps_tree.matching import EVERYWHERE, FIRST_WIDE, SignedLists, match_lists, unsigned
 from tamis.papers.ps_tree.nodes import NONE
 from tamis.papers.ps_tree.signatures import Signatures
 
@@ -186,7 +187,7 @@ class PSTreeLists(ForestIndex):
 
     def _push(self, lists: Slabs, numbers: I64s, owners: I32s) -> None:
         values = np.empty((len(numbers), 2), np.int32)
-        values[:, 0], values[:, 1] = owners, _second_dimensions(self._records.view(), owners)
+        values[:, 0], values[:, 1] = owners, _seconds(self._records.view(), self._signed.view(), owners)
         lists.extend(np.repeat(numbers, 2), values.ravel())
         self._entries += len(numbers)
 
@@ -336,12 +337,16 @@ def _record_order(
     return count
 
 
-def _second_dimensions(records: RecordArrays, conjunctions: I32s) -> I32s:
-    """The dimension of the first predicate of each record; NONE if there is none, or if it asks for absence."""
+def _seconds(records: RecordArrays, signed: I32s, conjunctions: I32s) -> I32s:
+    """What lists say about the first predicate of each record: its dimension, `unsigned` if it has no signature; or NONE.
+
+    It is NONE if there is no such predicate, or if it asks for absence.
+    """
     heads = (
         records.words[np.where(records.size[conjunctions] > 0, records.at[conjunctions], 0)]
         if len(records.words)
         else np.zeros(len(conjunctions), np.int64)
     )
     known = (records.size[conjunctions] > 0) & (mode_in(heads) != _ABSENT)
-    return np.where(known, dimension_in(heads), NONE).astype(np.int32)
+    dimension = dimension_in(heads)
+    return np.where(known, np.where(signed[conjunctions] > 0, dimension, unsigned(dimension)), NONE).astype(np.int32)

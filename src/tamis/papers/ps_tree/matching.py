@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from tamis.encoding.dimensions.keys import KEY_MIN
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import UP, I32s
+from tamis.kernels.numbers import UP, I32s, I64s
 from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import Output, note_event, note_filtered
 from tamis.papers.parts.records import RecordArrays, dimension_in, fetch, following
@@ -32,6 +32,14 @@ EVERYWHERE = 0
 """The list of conjunctions that every event evaluates."""
 FIRST_WIDE = 1
 """The list of wide predicates of dimension 0. That of dimension d is FIRST_WIDE + d."""
+
+_Number = TypeVar("_Number", int, I64s)
+
+
+@inlined
+def unsigned(second: _Number) -> _Number:
+    """In a list entry, a dimension whose predicate has no signature; also the other way round."""
+    return -2 - second
 
 
 class SignedLists(NamedTuple):
@@ -138,12 +146,11 @@ def _next_block(
         at += 2
         if single_valued:
             looked += 1
-            if second != NONE:
-                if lists.signatures.hashes == 0 or lists.signed[UP(c)] == 0:
-                    if key[UP(second)] == KEY_MIN:
-                        continue
-                elif not _has_leaf_signed(lists.signatures, scratch.leaf_of[UP(second)], hash_of(c)):
+            if second >= 0:
+                if not _has_leaf_signed(lists.signatures, scratch.leaf_of[UP(second)], hash_of(c)):
                     continue
+            elif second != NONE and key[UP(unsigned(second))] == KEY_MIN:
+                continue
         else:
             if seen[c] == stamp:
                 continue

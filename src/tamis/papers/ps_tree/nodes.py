@@ -44,7 +44,7 @@ import numpy as np
 from tamis.encoding.dimensions.keys import KEY_MIN
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I32s, I64s
-from tamis.papers.ps_tree.elements import element_of
+from tamis.papers.ps_tree.elements import elements_up_to
 
 NONE = -1
 BEFORE, AFTER = 0, 1
@@ -213,13 +213,15 @@ def _leaf_below(nodes: NodeArrays, root: int, right: int) -> int:
 
 @inlined
 def _element(arrays: TreeArrays, path: int, at: int) -> int:
-    """An element of a path."""
-    return int(arrays.text[path + at]) if len(arrays.text) else element_of(path, at)
+    """A number that orders paths by the element at some place, if they share all elements before it."""
+    return int(arrays.text[path + at]) if len(arrays.text) else elements_up_to(path, at)
 
 
 @inlined
 def _shared(arrays: TreeArrays, path: int, other: int, begin: int, end: int) -> int:
     """How many elements two paths share, of the first `end`; they share the first `begin`."""
+    if len(arrays.text) == 0 and elements_up_to(path, end - 1) == elements_up_to(other, end - 1):
+        return end
     while begin < end and _element(arrays, path, begin) == _element(arrays, other, begin):
         begin += 1
     return begin
