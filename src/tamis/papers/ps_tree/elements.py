@@ -97,10 +97,10 @@ def element_of(key: int, at: int) -> int:
     """An element of an int64."""
     if at == 0:
         return 1 if key >= 0 else 0
-    return (I64(key) >> I64(_KEY_BITS - _BITS * at)) & (_FIRST_DIGIT if at == 1 else _DIGIT)
+    return int(I64(key) >> I64(_KEY_BITS - _BITS * at)) & (_FIRST_DIGIT if at == 1 else _DIGIT)
 
 
 @inlined
 def elements_up_to(key: int, at: int) -> int:
     """The elements of an int64 up to a place, as one number: of keys with the same elements before, the order of the next."""
-    return I64(key) >> I64(_KEY_BITS - 1 if at == 0 else _KEY_BITS - _BITS * at)
+    return int(I64(key) >> I64(_KEY_BITS - 1 if at == 0 else _KEY_BITS - _BITS * at))
