@@ -17,6 +17,7 @@ from tamis.language.evaluate import matches
 from tamis.papers.counting.hit_counting import ABSENT, ALWAYS, AT_LEAST, AT_MOST, EQUAL, KINDS
 from tamis.papers.counting.index import Counting, CountingOptions
 from tamis.papers.counting.sift import KeyMethod, TreeMethod
+from tamis.papers.interface import Counters
 from tests.papers.naive import RandomKeys, batch_of, matching, rows_of
 from tests.random_cases import RandomCases
 
@@ -74,7 +75,7 @@ def test_hits_are_counted() -> None:
     found = index.match(batch_of([{0: [(10, 10)], 1: [(2, 2)]}]), 2)
     assert sorted(found.conjunction.tolist()) == [0, 1]
     # `= 10` hits 0 and 1, `<= 5` hits 1 and 2. Four predicates are evaluated: `=` twice, `<= 5`, and `>= 3`, which fails.
-    assert found.counters == (3, 4, 2)
+    assert found.counters == Counters(3, 4, 2)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_enumeration_counts_the_terms_of_an_event() -> None:
     # Of four profiles, three have a hit and one needs none. Two are complete and are evaluated: one predicate, two, none.
     found = index.match(batch_of([{0: [(4, 4)], 1: [(1, 1)]}]), 3)
     assert sorted(found.conjunction.tolist()) == [0, 1, 3]
-    assert found.counters == (4, 1 + 2, 2)
+    assert found.counters == Counters(4, 1 + 2, 2)
     # Every event begins with counters of 0. Two values of an attribute may complete a counter, so profiles are evaluated.
     events: list[Any] = [{0: [(4, 4)]}, {0: [(4, 4), (5, 5)], 1: [(2, 2)]}, {0: [(4, 4)], 1: [(2, 2)], 2: [(7, 7)]}, {}]
     assert pairs(index, events, 3) == matching(dict(enumerate(clauses)), events)

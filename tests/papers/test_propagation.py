@@ -15,6 +15,7 @@ from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.kernels.bits import WORD
 from tamis.papers.fabret.propagation import Propagation, PropagationOptions
 from tamis.papers.fabret.statistics import EventStatistics
+from tamis.papers.interface import Counters
 from tests.papers.naive import Event, batch_of, matching, rows_of
 
 pytestmark = pytest.mark.kernels
@@ -104,7 +105,7 @@ def test_clusters_of_the_example() -> None:
     matches = index.match(batch_of(event), 4)
     assert matches.conjunction.tolist() == [5, 0]
     # In the cluster of two columns, only the first column is read: c = 2 is not satisfied.
-    assert matches.counters == (4, 4, 3)
+    assert matches.counters == Counters(4, 4, 3)
     assert index.stats()["last_match"] == {
         "events": 1,
         "phase_1": {"satisfied": 2, "lookups": 0},

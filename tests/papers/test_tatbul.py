@@ -11,7 +11,7 @@ import tamis
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
-from tamis.papers.interface import Matches
+from tamis.papers.interface import Counters, Matches
 from tamis.papers.registry import find_index
 from tamis.papers.tatbul.cluster_index import ClusterIndex
 from tamis.papers.tatbul.cluster_tree import LEAF, Ordered, build_clusters, choose_key, endpoints_of, halves, score_of
@@ -154,7 +154,7 @@ def test_example_4_in_the_cluster_index() -> None:
     assert set(members(index.vectors, tree.right[leaf]).tolist()) == ANSWER
     matches = match_key(index, 20)
     # Two keys, and one predicate for each of the five profiles that may match.
-    assert matches.counters == (5, 2 + 5, 3)
+    assert matches.counters == Counters(5, 2 + 5, 3)
     assert match_key(index, 3).counters.candidates == 5
     assert match_key(index, 3).conjunction.tolist() == [4]
 
@@ -166,7 +166,7 @@ def test_example_4_in_the_interval_index() -> None:
     assert index.stats()["tree_nodes"] == 41 - 5
     root = (36 + 1) // 2 - 1
     assert (index.lo[root], index.hi[root]) == (35, 35)
-    assert match_key(index, 35).counters == (5, 1, 1)
+    assert match_key(index, 35).counters == Counters(5, 1, 1)
     assert match_key(index, 1).conjunction.tolist() == []
     assert match_key(index, 1).counters.nodes == 5
 
