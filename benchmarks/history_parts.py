@@ -14,24 +14,20 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import tamis
 from benchmarks.history import SETS, offers, seconds_of
-from tamis.earlier.chunks import TableEvents
-from tamis.earlier.join_table import EventJoins, JoinTable, split
+from tamis.earlier.join_table import EventJoins
 from tamis.earlier.phases import Figures as Estimates
 from tamis.earlier.phases import attributes_left, estimated
-from tamis.earlier.prefilter import NEVER, PreFilter
-from tamis.earlier.retained import Retained
+from tamis.experiments.joining import Joined, filtered_matcher
 from tamis.experiments.machine import machine, versions
 from tamis.kernels.numbers import I32s
 from tamis.language.event import FlatEvent, flatten
-from tamis.matcher.limits import StoreLimits
-from tamis.matcher.matcher import matcher_over, new_store
 
 Figures = dict[str, Any]
 
@@ -74,26 +70,12 @@ class Sizes:
         self.needs = (4, 16) if quick else (4, 16, 64, 256, 1024)
 
 
-class Shop(NamedTuple):
-    """Subscriptions, split, and retained events."""
-
-    table: JoinTable
-    constants: tamis.Matcher[int]
-    """The constant parts."""
-    retained: Retained
-    size: int
-
-
-def shop(name: str, sizes: Sizes) -> Shop:
-    parts = [split(tamis.parse(SETS[name](place))) for place in range(sizes.subscriptions)]
-    table, constants, retained = JoinTable(PreFilter(fewest=NEVER)), tamis.Matcher[int](), Retained(_history(sizes))
-    table.put(np.arange(len(parts), dtype=np.int32), dict(enumerate(parts)))
-    constants.add_many(range(len(parts)), [each.constant for each in parts])
-    with retained.taking(TableEvents(offers(1, sizes.retained))) as intake:
-        intake.retain_all()
-    constants.match_batch(offers(2, 1_000), threads=1)
-    constants.optimize()
-    return Shop(table, constants, retained, len(parts))
+def shop(name: str, sizes: Sizes) -> Joined:
+    """Subscriptions of the shop, and retained events. The constant parts are settled."""
+    joined = Joined.of([SETS[name](place) for place in range(sizes.subscriptions)], offers(1, sizes.retained))
+    joined.constants.match_batch(offers(2, 1_000), threads=1)
+    joined.constants.optimize()
+    return joined
 
 
 def _history(sizes: Sizes) -> tamis.History:
@@ -121,28 +103,24 @@ def flat_events(seed: int, sizes: Sizes) -> list[tuple[dict[str, Any], FlatEvent
 
 def join_table(name: str, sizes: Sizes) -> Figures:
     """Each distinct join once for an event, beside once for each subscription. Only the joins are timed."""
-    table, constants, retained, _ = shop(name, sizes)
+    joined = shop(name, sizes)
     drawn: dict[int, list[tuple[FlatEvent, I32s]]] = {}
     for turn in range(sizes.turns + 1):
         events = flat_events(100 + turn, sizes)
-        drawn[turn] = [(flat, np.array(constants.match(event), np.int32)) for event, flat in events]
+        drawn[turn] = [(flat, joined.candidates(event)) for event, flat in events]
 
-    def shared(turn: int) -> list[int]:
-        return [len(table.satisfied(slots, flat, retained.begin(flat))) for flat, slots in drawn[turn]]
+    def shared(turn: int) -> list[list[int]]:
+        return [joined.satisfied(flat, slots) for flat, slots in drawn[turn]]
 
-    def alone(turn: int) -> list[int]:
-        found = []
-        for flat, slots in drawn[turn]:
-            rests = [table.rest(number) for number in table.numbers(slots).tolist()]
-            found.append(sum(EventJoins(flat, retained.begin(flat)).truth(rest) is True for rest in rests))
-        return found
+    def alone(turn: int) -> list[list[int]]:
+        return [joined.satisfied_one_by_one(flat, slots) for flat, slots in drawn[turn]]
 
     assert shared(0) == alone(0)
     candidates = np.mean([len(slots) for events in drawn.values() for _, slots in events])
     taken = by_turns({"shared": shared, "alone": alone}, sizes.turns, sizes.events)
     return {
         "set": name,
-        "joins": table.joins(),
+        "joins": joined.table.joins(),
         "candidates": float(candidates),
         "shared_us": taken["shared"],
         "alone_us": taken["alone"],
@@ -156,7 +134,8 @@ def join_table(name: str, sizes: Sizes) -> Figures:
 
 def phases(name: str, sizes: Sizes) -> Figures:
     """Constants first, as the matcher does it, beside joins first: all joins, then the engine, then what both have."""
-    table, constants, retained, count = shop(name, sizes)
+    joined, count = shop(name, sizes), sizes.subscriptions
+    table, retained = joined.table, joined.retained
     numbers = table.numbers(np.arange(count, dtype=np.int32))
     distinct = [int(each) for each in np.unique(numbers)]
     drawn = {turn: flat_events(100 + turn, sizes) for turn in range(sizes.turns + 1)}
@@ -165,8 +144,7 @@ def phases(name: str, sizes: Sizes) -> Figures:
     def constants_first(turn: int) -> list[int]:
         found = []
         for event, flat in drawn[turn]:
-            slots = np.array(constants.match(event), np.int32)
-            found.append(len(table.satisfied(slots, flat, retained.begin(flat))))
+            found.append(len(joined.satisfied(flat, joined.candidates(event))))
         return found
 
     def joins_first(turn: int) -> list[int]:
@@ -175,7 +153,7 @@ def phases(name: str, sizes: Sizes) -> Figures:
             joins = EventJoins(flat, retained.begin(flat))
             holds = np.zeros(max(distinct) + 1, np.bool_)
             holds[distinct] = table.holds(distinct, joins)
-            slots = np.array(constants.match(event), np.int32)
+            slots = joined.candidates(event)
             found.append(int(np.count_nonzero(holds[numbers[slots]])))
             figures["held"] += int(np.count_nonzero(holds))
         return found
@@ -230,8 +208,7 @@ def needs(distinct: int, sizes: Sizes) -> Figures:
 def with_and_without(texts: Sequence[str], sizes: Sizes) -> Figures:
     """Times and counts of matchers with and without the pre-filter."""
     matchers = {
-        label: matcher_over(new_store(history=_history(sizes), limits=StoreLimits(prefilter_from=fewest)))
-        for label, fewest in (("off", NEVER), ("on", 0))
+        label: filtered_matcher(_history(sizes), filtered) for label, filtered in (("off", False), ("on", True))
     }
     figures: Figures = {}
     for label, matcher in matchers.items():

@@ -53,7 +53,7 @@ def test_a_key_makes_trying_again_safe(server: Server) -> None:
 def test_a_request_without_parameters_is_answered_as_one_with_their_defaults(
     server: Server, key: str, body: bytes, status: int
 ) -> None:
-    defaults = ({}, {"tagged": "false"}, {"on_error": "stop"})
+    defaults: tuple[dict[str, str], ...] = ({}, {"tagged": "false"}, {"on_error": "stop"})
     headers = {"Idempotency-Key": key, "X-Request-Id": "1"}
     first, *others = (server.client.post("/v1/events", content=body, headers=headers, params=each) for each in defaults)
     assert first.status_code == status
