@@ -13,14 +13,15 @@ from _pytest.mark import ParameterSet
 
 import tamis
 from tamis.errors import ExperimentError
-from tamis.experiments import running, tasks
+from tamis.experiments import measuring, running, tasks
 from tamis.experiments.catalog import find_figures
 from tamis.experiments.contenders import CONTENDERS
 from tamis.experiments.figure import MEMORY, Figure
 from tamis.experiments.filling import Pairs, TableRows
 from tamis.experiments.point import Point
 from tamis.experiments.running import Progress, need, run
-from tamis.experiments.scales import LAPTOP, SMOKE
+from tamis.experiments.scales import LAPTOP, SMOKE, Scale
+from tamis.kernels.notice import notice
 from tamis.workload import generate, preset
 
 TINY = SMOKE._replace(least=100, most=100)
@@ -123,6 +124,21 @@ def test_a_point_has_its_own_process_and_may_fail_or_take_too_long(tmp_path: Pat
     hurried = TINY._replace(limit=-running.need(measured, TINY).seconds + 0.01)
     (late,) = run([measured], hurried, tmp_path / "b").values()
     assert "takes more than" in late["failure"]
+
+
+def test_what_is_compiled_while_measuring_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def compiling(point: Point, _: Scale) -> tasks.Figures:
+        sizes.append(point.workload.subscriptions)
+        notice.spent += len(sizes) < 3
+        return {"build_seconds": len(sizes)}
+
+    monkeypatch.setattr(measuring, "measured", compiling)
+    many = Point("be-tree", replace(DENSE, subscriptions=1_000))
+    assert measuring.measured_warm(many, TINY)["build_seconds"] == 3
+    assert measuring.measured_warm(many, TINY)["build_seconds"] == 5
+    assert sizes == [500, 1_000, 1_000, 500, 1_000]
 
 
 def test_points_of_other_seeds_are_other_points() -> None:

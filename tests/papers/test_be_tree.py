@@ -14,9 +14,10 @@ from tamis.encoding.dimensions.keys import KeyKind, double_code
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.errors import OptionError
+from tamis.kernels.bits import second_half
 from tamis.matcher.matcher import matcher_over
 from tamis.papers.be_tree import BETree
-from tamis.papers.be_tree.nodes import CAP
+from tamis.papers.be_tree.nodes import CAP, LEAF
 from tests.papers.naive import Event, RandomKeys, batch_of, matching, rows_of
 from tests.papers.stores import store_over
 
@@ -197,6 +198,18 @@ def test_large_l_nodes_grow_by_an_eighth() -> None:
         grown.append(-(-(needed + (needed // 8 if needed > 48 else 0)) // 3) * 3)
     assert tree.nodes.view().cold[0, CAP] == grown[-1] > 502
     assert len(grown) < 40
+
+
+def test_a_large_root_is_partitioned_when_attributes_become_frequent() -> None:
+    """At first no attribute of 400 has three expressions, and the root grows. Its capacity must not stay ahead of them."""
+    chance = random.Random(5)
+    clauses = [[some(each, 1) for each in sorted(chance.sample(range(400), 4))] for _ in range(900)]
+    left = []
+    for batch in (False, True):
+        tree = tree_of(clauses, one_by_one=False, batch=batch, max_cap=3, min_size=3)
+        left.append(second_half(tree.nodes.view().hot[0, LEAF]))
+    assert left[1] < 100
+    assert left[0] < 2 * left[1]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -128,7 +128,8 @@ def _partition(
     for start in range(size // 2 - 1, -1, -1):
         _sift_down(lists, size, start)
     left, enough = count, True
-    while left > tree.cold[x, CAP] and size > 0:
+    goal = tree.cold[x, CAP] - _spare(tree.settings, tree.cold[x, CAP])
+    while left > goal and size > 0:
         a = lists.heap[0]
         d = lists.attribute[a]
         if number[d] < least:
@@ -163,15 +164,20 @@ def _partition(
 
 @inlined
 def update_capacity(tree: Tree, x: int, count: int, partitioned: bool) -> None:
-    """UpdateClusterCapacity. If no attribute was left, the capacity grows until all entries fit.
-
-    Large l-nodes grow by an eighth. By `max_cap` at a time, filling one of n entries would take a time of n * n.
-    """
+    """UpdateClusterCapacity. If no attribute was left, the capacity grows until all entries fit."""
     cold, step = tree.cold, tree.settings.max_cap
-    if count > _LARGE * step:
-        count += count // 8
+    count += _spare(tree.settings, count)
     if partitioned or cold[x, CAP] < count:
         cold[x, CAP] = step * max(1, (count + step - 1) // step)
+
+
+@inlined
+def _spare(settings: Settings, count: int) -> int:
+    """How much room a large l-node of `count` entries keeps free when it was partitioned: an eighth.
+
+    Without spare room, nearly every insertion into one of n entries would look for attributes among all of them.
+    """
+    return count // 8 if count > _LARGE * settings.max_cap else 0
 
 
 @inlined
