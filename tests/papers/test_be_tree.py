@@ -226,6 +226,22 @@ def test_buckets_do_not_depend_on_the_order_of_expressions(seed: int) -> None:
     assert one.stats()["splits"] >= 4
 
 
+@pytest.mark.parametrize("start", [715729539, 8643700, 285081776])
+def test_strangers_to_two_buckets_do_not_drive_each_other_out_for_ever(start: int) -> None:
+    chance = random.Random(start)
+    dimensions, count, values = chance.choice([2, 3, 4]), chance.choice([12, 16, 24, 40]), chance.choice([2, 3])
+    max_cap, min_size = chance.choice([2, 3]), chance.choice([2, 3])
+    clauses = []
+    for _ in range(count):
+        attributes = sorted(chance.sample(range(dimensions), chance.randint(1, dimensions)))
+        clauses.append(tuple(some(each, chance.randint(1, values)) for each in attributes))
+    different = [list(clause) for clause in dict.fromkeys(clauses)]
+    tree = tree_of(different, one_by_one=False, batch=False, max_cap=max_cap, min_size=min_size)
+    tree.check()
+    events: list[Event] = [{each: [(value, value)] for each in range(dimensions)} for value in range(1, 4)]
+    agrees(tree, different, events)
+
+
 def test_equal_intervals_are_not_cut_apart_but_partitioned() -> None:
     clauses = [[some(A, 5), some(B, number)] for number in range(1, 7)] + [[some(A, 60)], [some(B, 3)]]
     tree = tree_of(clauses[:6], max_cap=3, domain_lo=1, domain_hi=64)

@@ -256,6 +256,13 @@ def _space_clustering(
     return task, enough, False
 
 
+@kernel
+def split_bucket(tree: Tree, records: RecordArrays, domains: DomainArrays, home: Home, x: int) -> bool:
+    """Split a bucket that is partitioned; what lies below its p-nodes stays there. False if there is not enough room."""
+    unsettle(tree, x)
+    return _split(tree, records, domains, home, x)
+
+
 @inlined
 def _is_atomic(tree: Tree, records: RecordArrays, x: int) -> bool:
     """Whether a bucket cannot be split, or no cut can separate its expressions: all have the same interval."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I32s
 from tamis.papers.be_tree.domains import Domains, order_predicates
-from tamis.papers.be_tree.insertion import fill_root, insert_rows
+from tamis.papers.be_tree.insertion import fill_root, insert_rows, split_bucket
 from tamis.papers.be_tree.inspection import check, draw
 from tamis.papers.be_tree.matching import match_events, match_scratch
 from tamis.papers.be_tree.nodes import (
@@ -48,6 +49,8 @@ _MERGED = 64
 """Room, in entries, that is made before a deletion so that l-nodes can be merged."""
 
 
+_MOST_TIMES = 2
+"""How often buckets are taken out for the same stranger."""
 _LARGEST_NODE = 1 << 20
 _CANDIDATES_FOR_ONE = 4096
 """Candidates that pay for inserting one conjunction again: it takes as long as evaluating about a thousand of them."""
@@ -187,8 +190,13 @@ class BETree(Index):
         return bool(self.options.batch and len(rows) > self.options.max_cap and self.nodes.view().cold[0, BELOW] == 0)
 
     def _insert(self, rows: I32s) -> None:
-        """Insert rows that have records. Kernels stop for room, and for strangers to a bucket that is partitioned."""
+        """Insert rows that have records. Kernels stop for room, and for strangers to a bucket that is partitioned.
+
+        Such a bucket is taken out and inserted again after the stranger. Two strangers to buckets of two attributes may
+        thus drive each other out without end, so after some times the bucket is split where it is.
+        """
         nodes = self.nodes
+        times: Counter[int] = Counter()
         if self._fills(rows):
             nodes.view().state[NEED] = 2 * len(rows) + 4
             nodes.reserve()
@@ -203,12 +211,21 @@ class BETree(Index):
                 done = insert_rows(*arrays, rows, done)
                 stranger = int(nodes.view().state[STRANGER])
                 if stranger > 0:
+                    times[int(rows[done])] += 1
+                if stranger > 0 and times[int(rows[done])] > _MOST_TIMES:
+                    self._split(stranger)
+                elif stranger > 0:
                     # The stranger goes first. Otherwise the bucket would be partitioned again without it.
                     self._uproot(stranger)
                     left += [rows[done + 1 :], self._taken()]
                     rows, done = rows[done : done + 1], 0
                 elif done < len(rows) or nodes.view().state[TASKS] > 0:
                     nodes.reserve()
+
+    def _split(self, node: int) -> None:
+        """Split a bucket that is partitioned, so that no conjunction is a stranger to it."""
+        while not split_bucket(self.nodes.view(), self._records.view(), self._domains.view(), self._homes(), node):
+            self.nodes.reserve()
 
     def _uproot(self, node: int) -> None:
         """Take out a node and all below it; their conjunctions are then pending."""
