@@ -64,9 +64,12 @@ def assemble(folder: Path) -> None:
         _write(folder / place, text)
     with (folder / "index.md").open("a", encoding="utf-8") as index:
         index.write("".join(_tree(title, pages) for title, pages in CONTENTS.items()))
-    listed = sorted(f"indexes/{path.stem}" for path in (ROOT / "docs" / "indexes").glob("*.md"))
-    with (folder / "indexes.md").open("a", encoding="utf-8") as indexes:
-        indexes.write(_tree("", listed))
+    for name in ("indexes", "experiments"):
+        stems = sorted(
+            (path.stem for path in (ROOT / "docs" / name).glob("*.md")), key=lambda stem: (stem != "index", stem)
+        )
+        with (folder / f"{name}.md").open("a", encoding="utf-8") as page:
+            page.write(_tree("", [f"{name}/{stem}" for stem in stems]))
     for name, text in reference().items():
         _write(folder / "reference" / f"{name}.md", text)
 
