@@ -192,12 +192,12 @@ def test_the_capacity_is_extended_where_no_attribute_is_frequent() -> None:
 def test_large_l_nodes_grow_by_an_eighth() -> None:
     """Otherwise every third conjunction would look for attributes among all before it."""
     tree = tree_of([[some(each, 1)] for each in range(500)], max_cap=3, min_size=2)
-    grown = [3 * number for number in range(1, 17)]
+    grown = [3 * number for number in range(1, 27)]
     while grown[-1] < 500:
         needed = grown[-1] + 1
-        grown.append(-(-(needed + (needed // 8 if needed > 48 else 0)) // 3) * 3)
+        grown.append(-(-(needed + (needed // 8 if needed > 80 else 0)) // 3) * 3)
     assert tree.nodes.view().cold[0, CAP] == grown[-1] > 502
-    assert len(grown) < 40
+    assert len(grown) < 45
 
 
 def test_a_large_root_is_partitioned_when_attributes_become_frequent() -> None:

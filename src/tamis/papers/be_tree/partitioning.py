@@ -41,8 +41,8 @@ from tamis.papers.be_tree.nodes import (
 )
 from tamis.papers.parts.records import RecordArrays, Words, dimension_in, following, mode_in
 
-_LARGE = 16
-"""An l-node of more than so many times `max_cap` entries is large."""
+_LARGE = 80
+"""An l-node of more than so many entries is large."""
 _MOVED = 2**32 - 1
 """Marks an entry that has moved to a p-node; it stands in place of the entry's test."""
 
@@ -128,7 +128,7 @@ def _partition(
     for start in range(size // 2 - 1, -1, -1):
         _sift_down(lists, size, start)
     left, enough = count, True
-    goal = tree.cold[x, CAP] - _spare(tree.settings, tree.cold[x, CAP])
+    goal = tree.cold[x, CAP] - _spare(tree.cold[x, CAP])
     while left > goal and size > 0:
         a = lists.heap[0]
         d = lists.attribute[a]
@@ -166,18 +166,18 @@ def _partition(
 def update_capacity(tree: Tree, x: int, count: int, partitioned: bool) -> None:
     """UpdateClusterCapacity. If no attribute was left, the capacity grows until all entries fit."""
     cold, step = tree.cold, tree.settings.max_cap
-    count += _spare(tree.settings, count)
+    count += _spare(count)
     if partitioned or cold[x, CAP] < count:
         cold[x, CAP] = step * max(1, (count + step - 1) // step)
 
 
 @inlined
-def _spare(settings: Settings, count: int) -> int:
+def _spare(count: int) -> int:
     """How much room a large l-node of `count` entries keeps free when it was partitioned: an eighth.
 
     Without spare room, nearly every insertion into one of n entries would look for attributes among all of them.
     """
-    return count // 8 if count > _LARGE * settings.max_cap else 0
+    return count // 8 if count > _LARGE else 0
 
 
 @inlined
