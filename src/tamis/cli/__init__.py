@@ -4,6 +4,7 @@
     match, filter, check, explain, plan, stats, build, generate, pipeline, indexes, experiments, warmup, demo    the commands
     subscribe, publish, receive, changes, backup, compact                                           those of the broker
     serve, token                                                                                    those of the service
+    sigma                                                                                           those of Sigma rules
 
 Subscriptions:
     subscription_files  subscriptions of a file, with their lines    expression_text      an expression as an argument
@@ -29,6 +30,7 @@ Runs and output:
     match_run           one pass over events                         match_files          matches to a file
     event_filter        one expression on one event                  table_filter         on the rows of a table
     filter_run          one pass over files for it                   check_report         findings about a file
+    sigma_files         one pass of Sigma rules
     generate_options    options of `tamis generate` for one style
     diagnostics         messages, progress and bad lines on stderr   error_file           all bad lines in a file
     whole_file          a file appears whole or not at all           exit_status          what the process ends with

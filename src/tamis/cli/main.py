@@ -30,6 +30,7 @@ from tamis.cli.plan import plan
 from tamis.cli.publish import publish
 from tamis.cli.receive import receive
 from tamis.cli.serve import serve
+from tamis.cli.sigma import sigma
 from tamis.cli.stats import stats
 from tamis.cli.subscribe import subscribe
 from tamis.cli.token import token
@@ -117,6 +118,7 @@ for _command in (
     serve,
     token,
     pipeline,
+    sigma,
     generate,
     indexes,
     experiments,

@@ -9,6 +9,7 @@ Read in this order:
     streaming             match_stream, update_stream                frames         columns of DataFrames
     broker_feed           what is subscribed in a broker             broker_source  its changes as a stream
     broker_sink           to_broker: matches for its queues          event_values   which rows of matches are one event
+    computed_column       columns that Python computes from events
     event_checks          wrong_events: events that cannot be matched
     rejected_rows         rows that were refused, with the reasons   given          checks of arguments of public functions
     attribute_statistics  statistics: what events look like          workloads      generated workloads, as jobs
