@@ -174,8 +174,8 @@ FINDINGS: dict[str, str] = {
         "in memory. Propagation finds them in few clusters, in which it reads column by column."
     ),
     "be-tree 12b": (
-        "There are 10,000 and 12,500 subscriptions, with one match for each event, and all times but those of SIFT and k-index are a "
-        "few microseconds. BE-B, which partitions the same subscriptions together, is as fast as Propagation. The paper has up "
+        "There are 10,000 and 12,500 subscriptions, with one match for each event, and all times but those of SIFT and k-index are "
+        "a few microseconds. BE-B, which partitions the same subscriptions together, is as fast as Propagation. The paper has up "
         "to 250,000, where Propagation's clusters grow."
     ),
     "be-tree table-4": (
