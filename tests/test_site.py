@@ -43,7 +43,7 @@ def test_every_page_is_listed_once(site: dict[str, Any], folder: Path) -> None:
     pages = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.md")}
     listed = [page for group in site["CONTENTS"].values() for page in group]
     assert sorted({*listed}) == sorted(listed)
-    others = {page for page in pages if page.startswith(("indexes/", "examples/"))}
+    others = {page for page in pages if page.startswith(("indexes/", "experiments/", "examples/"))}
     assert pages - others == {*listed, "index"}
 
 

@@ -52,6 +52,21 @@ def test_pages_tell_claims_figures_verdicts_and_failures(tmp_path: Path) -> None
     assert "![Figure 6: Matching, dense: number of subscriptions](ps-tree-6.svg)" in page
 
 
+def test_figures_without_a_number_have_names_and_a_profile_may_lack_columns(tmp_path: Path) -> None:
+    (figure,) = find_figures("op-index", "13a")
+    for point in figure.points(SMOKE):
+        result = _result(point, SMOKE, 1.0)
+        count = point.workload.subscriptions
+        kind = {"events": 4, "microseconds": 1.0 * count, "matches": 1.0}
+        figures = {"kinds": {"planted": kind, "other": kind}}
+        keep(point, SMOKE, tmp_path, {**result, "figures": figures})
+    _fill(tmp_path, find_figures("fabret", "sizes"), {}, {})
+    front, page, other = (file.read_text() for file in write_pages(tmp_path, SMOKE).files)
+    assert "Profile" in page
+    assert "## Sizes" in other
+    assert "(fabret.md#sizes)" in front
+
+
 def test_plots_have_each_line_once_and_are_always_the_same(tmp_path: Path) -> None:
     figures = find_figures("be-tree", "5")
     _fill(tmp_path, figures, {}, {"sift": "ended by signal 9"})

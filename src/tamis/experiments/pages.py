@@ -109,7 +109,9 @@ def _paper_page(paper: str, judged: Sequence[Judged], scale: Scale) -> str:
 
 
 def _named(number: str) -> str:
-    return f"Table {number.removeprefix('table-')}" if number.startswith("table-") else f"Figure {number}"
+    if number.startswith("table-"):
+        return f"Table {number.removeprefix('table-')}"
+    return f"Figure {number}" if any(letter.isdigit() for letter in number) else number.replace("-", " ").capitalize()
 
 
 def _figure_lines(judged: Judged) -> list[str]:

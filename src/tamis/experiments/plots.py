@@ -66,9 +66,8 @@ def drawn(figures: Sequence[Figure], curves: Sequence[Curves]) -> str:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
         shown = [name for name in names if name in handles]
-        canvas.legend(
-            [handles[name] for name in shown], shown, loc="outside lower center", ncols=min(len(shown), 6) or 1
-        )
+        columns = min(len(shown), 3 * places.shape[1]) or 1
+        canvas.legend([handles[name] for name in shown], shown, loc="outside lower center", ncols=columns)
         text = io.StringIO()
         canvas.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
@@ -89,9 +88,15 @@ def _plot(axes: Axes, figure: Figure, curves: Curves) -> None:
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
         axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_title(f"{figure.number}  {figure.title}", fontsize=9.5)
+    axes.set_title(_title(figure), fontsize=9.5)
     axes.set_xlabel(figure.axis)
     axes.set_ylabel(figure.metric.label)
+
+
+def _title(figure: Figure) -> str:
+    """The number, if it has one in the paper, and what is shown."""
+    number = figure.number.replace("table-", "Table ")
+    return f"{number}  {figure.title}" if any(letter.isdigit() for letter in number) else figure.title
 
 
 def _lines(axes: Axes, curves: Curves) -> None:

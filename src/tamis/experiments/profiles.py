@@ -27,7 +27,12 @@ def _counted(name: str) -> Callable[[Mapping[str, Any], int], float | None]:
 
 
 def _index_bytes(figures: Mapping[str, Any], count: int) -> float | None:
-    return None if figures["index_bytes"] is None else figures["index_bytes"] / count
+    size = figures.get("index_bytes")
+    return None if size is None else size / count
+
+
+def _build_microseconds(figures: Mapping[str, Any], count: int) -> float | None:
+    return figures["build_seconds"] / count * 1e6 if "build_seconds" in figures else None
 
 
 _COLUMNS: tuple[tuple[str, Callable[[Mapping[str, Any], int], float | None]], ...] = (
@@ -36,7 +41,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Mapping[str, Any], int], float | None]], ..
     ("candidates", _counted("candidates")),
     ("predicates", _counted("predicates")),
     ("nodes", _counted("nodes")),
-    ("µs to build a subscription", lambda figures, count: figures["build_seconds"] / count * 1e6),
+    ("µs to build a subscription", _build_microseconds),
     ("bytes a subscription", _index_bytes),
 )
 
