@@ -61,6 +61,7 @@ from tamis.errors import (
     UnknownIndexError,
     UnknownPredicateError,
     WorkloadError,
+    WrongEventsError,
 )
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ __all__ = [
     "UnknownIndexError",
     "UnknownPredicateError",
     "WorkloadError",
+    "WrongEventsError",
     "__version__",
     "attr",
     "connect",

@@ -9,6 +9,7 @@
     │   ├── KindError                      a literal is not of the attribute's declared kind
     │   └── HistoryError                   it needs earlier events, but none are kept
     ├── EventError (ValueError)            an event is wrong: row, attribute
+    │   └── WrongEventsError               some JSON lines of a batch are wrong: problems
     ├── TableError (ValueError)            a table does not have the columns that are needed
     ├── SchemaError (ValueError)           a declared schema cannot be read
     ├── FileError (ValueError)             a file cannot be read: path, line
@@ -39,7 +40,7 @@ Each error is also a built-in error, so ``except ValueError`` works without impo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -203,6 +204,15 @@ class EventError(TamisError, ValueError):
     def at(self, row: int | None) -> EventError:
         """The same error of one event, for a batch in which the event has this position."""
         return EventError(self.reason, row=row, attribute=self.attribute)
+
+
+class WrongEventsError(EventError):
+    """Some events of a batch are wrong. `problems` has the error of each by its row. The message is that of the first."""
+
+    def __init__(self, problems: Mapping[int, EventError]) -> None:
+        self.problems = dict(sorted(problems.items()))
+        row, first = next(iter(self.problems.items()))
+        super().__init__(first.reason, row=row, attribute=first.attribute)
 
 
 class TableError(TamisError, ValueError):

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tamis.cli.byte_stream import STDIN, ByteStream, cannot_open, without_packed_end
 from tamis.cli.event_ids import EventIds, IdColumn
-from tamis.cli.event_json import read_event_id
-from tamis.cli.event_lines import CsvEvents, EventLine, JsonEvents
+from tamis.cli.event_json import has_timestamps, read_event_id
+from tamis.cli.event_lines import CsvEvents, EventLine, JsonEvents, line_problem
+from tamis.cli.json_blocks import json_blocks
 from tamis.cli.lines import LineError
 from tamis.cli.parquet_rows import ParquetRows
-from tamis.errors import FileError
+from tamis.errors import EventError, FileError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tamis.encoding.events.asked import Asked
+    from tamis.encoding.events.json_lines import JsonLines
     from tamis.language.schema import Schema
 
 FORMATS = ("jsonl", "csv", "parquet")
@@ -34,7 +37,7 @@ class Batch:
     """Some consecutive events of a file: mappings or a table, their ids and lines, and errors of other lines."""
 
     file: str
-    events: list[dict[str, Any]] | pa.Table
+    events: list[dict[str, Any]] | pa.Table | JsonLines
     ids: pa.Array
     lines: Sequence[int]
     errors: list[FileError] = field(default_factory=list)
@@ -44,8 +47,31 @@ class Batch:
 
     def part(self, start: int, end: int) -> Batch:
         """Some of the events, as a batch of their own."""
-        events = self.events[start:end] if isinstance(self.events, list) else self.events.slice(start, end - start)
-        return Batch(self.file, events, self.ids.slice(start, end - start), self.lines[start:end])
+        return Batch(
+            self.file, part_of(self.events, start, end), self.ids.slice(start, end - start), self.lines[start:end]
+        )
+
+    def problem(self, row: int, error: EventError) -> str:
+        """What is wrong with a line of JSON."""
+        return line_problem(error, cast("JsonLines", self.events).text(row))
+
+    def without(self, rows: Sequence[int]) -> Batch:
+        """The batch without some of its lines of JSON."""
+        import numpy as np
+        import pyarrow as pa
+
+        kept = np.delete(np.arange(len(self)), rows)
+        lines = [self.lines[row] for row in kept.tolist()]
+        return Batch(self.file, cast("JsonLines", self.events).without(rows), self.ids.take(pa.array(kept)), lines)
+
+
+def part_of(events: Any, start: int, end: int) -> Any:
+    """Some of the events, in the form that they have."""
+    import pyarrow as pa
+
+    if isinstance(events, list):
+        return events[start:end]
+    return events.slice(start, end - start) if isinstance(events, pa.Table) else events.slice(start, end)
 
 
 def format_of(path: str) -> str:
@@ -100,6 +126,9 @@ class EventFile:
         The number of the first event.
     kind : type, optional
         The type of the ids of files before this one.
+    asked : callable, optional
+        What somebody asks about. Then lines of JSON may be given as they are, and only asked names must not be given twice
+        in one object. By default, no name may.
     """
 
     def __init__(
@@ -111,6 +140,7 @@ class EventFile:
         schema: Schema | None = None,
         first: int = 0,
         kind: type | None = None,
+        asked: Callable[[], Asked] | None = None,
     ) -> None:
         format = format or format_of(path)
         self.number = first
@@ -129,7 +159,9 @@ class EventFile:
             return
         self._stream = ByteStream(path)
         self.name = self._stream.name
-        self._lines = CsvEvents(self._stream, schema) if self._is_csv else JsonEvents(self._stream, schema)
+        self._lines = CsvEvents(self._stream, schema) if self._is_csv else JsonEvents(self._stream, schema, asked)
+        # Ids and timestamps are read from objects.
+        self._in_blocks = asked is not None and not (self._is_csv or id_field is not None or has_timestamps(schema))
 
     def share(self) -> float | None:
         """How much of the file is read, from 0 to 1; None if its size is unknown."""
@@ -146,6 +178,8 @@ class EventFile:
         """
         if self._rows is not None:
             return self._table_batches(self._rows, size, until_error)
+        if self._in_blocks and not self._stream.begin().startswith(b"["):
+            return self._block_batches(size)
         return self._line_batches(size, until_error)
 
     @property
@@ -166,6 +200,18 @@ class EventFile:
                 batch = _with_ids(rows, first, table, self._id_column.ids(table), until_error)
             self.number += table.num_rows
             yield batch
+
+    def _block_batches(self, size: int) -> Iterator[Batch]:
+        """Lines of JSON as they are. Whoever matches them finds which are wrong."""
+        import pyarrow as pa
+
+        for block in json_blocks(self._stream):
+            numbers = (block.events.numbers + (block.before + 1)).tolist()
+            for start in range(0, len(numbers), size):
+                lines = numbers[start : start + size]
+                ids = pa.array(range(self.number, self.number + len(lines)), pa.int64())
+                self.number += len(lines)
+                yield Batch(self.name, block.events.slice(start, start + size), ids, lines)
 
     def _line_batches(self, size: int, until_error: bool) -> Iterator[Batch]:
         events: list[_Event] = []
@@ -207,7 +253,7 @@ class EventFiles:
     ----------
     paths : list of str
         Files, at least one; see `expanded` for patterns.
-    format, id_field, schema
+    format, id_field, schema, asked
         As of `EventFile`.
     """
 
@@ -218,8 +264,10 @@ class EventFiles:
         *,
         id_field: str | None = None,
         schema: Schema | None = None,
+        asked: Callable[[], Asked] | None = None,
     ) -> None:
         self._paths = paths
+        self._asked = asked
         self._format = format
         self._id_field = id_field
         self._schema = schema
@@ -253,7 +301,15 @@ class EventFiles:
     def _opened(self, before: EventFile | None) -> EventFile:
         first, kind = (0, None) if before is None else (before.number, before.kind)
         path = self._paths[self._done]
-        return EventFile(path, self._format, id_field=self._id_field, schema=self._schema, first=first, kind=kind)
+        return EventFile(
+            path,
+            self._format,
+            id_field=self._id_field,
+            schema=self._schema,
+            first=first,
+            kind=kind,
+            asked=self._asked,
+        )
 
 
 class _Event(NamedTuple):

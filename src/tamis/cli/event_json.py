@@ -12,15 +12,20 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 
+def has_timestamps(schema: Schema | None) -> bool:
+    """Whether a schema declares timestamps."""
+    return bool(TimestampReader(schema).names)
+
+
 class TimestampReader:
     """Reads the strings of attributes that a schema declares as timestamps. Other values stay as they are."""
 
     def __init__(self, schema: Schema | None) -> None:
-        self._names: frozenset[str] = frozenset()
+        self.names: frozenset[str] = frozenset()
         if schema is not None:
             from tamis.language.values import Kind
 
-            self._names = frozenset(name for name in schema if schema[name].kind is Kind.TIMESTAMP)
+            self.names = frozenset(name for name in schema if schema[name].kind is Kind.TIMESTAMP)
 
     def read(self, event: dict[str, Any]) -> dict[str, Any]:
         """The event with its timestamps.
@@ -31,7 +36,7 @@ class TimestampReader:
             For a string that is not a timestamp.
         """
         try:
-            return self._object(event, "") if self._names else event
+            return self._object(event, "") if self.names else event
         except RecursionError:
             raise JsonError("the JSON is nested too deep") from None
 
@@ -43,7 +48,7 @@ class TimestampReader:
             return self._object(value, f"{name}.")
         if isinstance(value, list):
             return [self._value(each, name) for each in value]
-        return _timestamp(value, name) if name in self._names else value
+        return _timestamp(value, name) if name in self.names else value
 
 
 def _timestamp(value: Any, name: str) -> Any:

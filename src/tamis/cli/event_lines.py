@@ -6,7 +6,7 @@ A blank line is not an event. A line that cannot be read is an event with a prob
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.cli.byte_stream import ByteStream
@@ -14,11 +14,12 @@ from tamis.cli.csv_text import not_csv
 from tamis.cli.csv_values import Read, reader_of
 from tamis.cli.event_json import TimestampReader
 from tamis.cli.json_array import JsonArray, in_one_line
-from tamis.cli.json_text import JsonError, read_object
-from tamis.cli.lines import BOM, LineError, Lines, decoded, not_text
-from tamis.errors import FileError, shortened
+from tamis.cli.json_text import JsonError, KeyTwiceError, read_object
+from tamis.cli.lines import BOM, NOT_UTF8, LineError, Lines, decoded, not_text
+from tamis.errors import EventError, FileError, shortened
 
 if TYPE_CHECKING:
+    from tamis.encoding.events.asked import Asked
     from tamis.language.schema import Schema
     from tamis.language.values import Kind
 
@@ -50,8 +51,11 @@ class JsonEvents:
 
     header: bytes | None = None
 
-    def __init__(self, stream: ByteStream, schema: Schema | None = None) -> None:
+    def __init__(
+        self, stream: ByteStream, schema: Schema | None = None, asked: Callable[[], Asked] | None = None
+    ) -> None:
         self._stream = stream
+        self._asked = asked
         self._lines = Lines(stream)
         self._array = JsonArray(stream)
         self._is_array = False
@@ -74,16 +78,49 @@ class JsonEvents:
         for line, data, problem in self._array:
             yield EventLine(line, {}, data, problem) if problem else self._read(line, in_one_line(data), per_line=False)
 
+    def line(self, number: int, data: bytes) -> EventLine:
+        """Read one line."""
+        return self._read(number, data, per_line=True)
+
+    def _object(self, text: str, data: bytes, per_line: bool) -> dict[str, Any]:
+        try:
+            return read_object(text, "an event", per_line=per_line)
+        except KeyTwiceError:
+            if self._asked is None:
+                raise
+            return _read_asked(data, self._asked)
+
     def _read(self, line: int, data: bytes, *, per_line: bool) -> EventLine:
         text = decoded(data)
         try:
             if problem := not_text(text):
                 raise LineError(problem)
-            return EventLine(line, self._timestamps.read(read_object(text, "an event", per_line=per_line)), data)
+            return EventLine(line, self._timestamps.read(self._object(text, data, per_line)), data)
         except JsonError as error:
             return EventLine(line, {}, data, str(error) + (_hint(text) if per_line else ""))
         except LineError as error:
             return EventLine(line, {}, data, str(error))
+
+
+def _read_asked(data: bytes, asked: Callable[[], Asked]) -> dict[str, Any]:
+    """An event in which names that nobody asks about may be given twice.
+
+    Raises
+    ------
+    JsonError
+    """
+    from tamis.encoding.events.json_reader import read_event
+
+    try:
+        return read_event(data, asked)
+    except EventError as error:
+        raise JsonError(str(error)) from None
+
+
+def line_problem(error: EventError, data: bytes) -> str:
+    """What is wrong with a line of JSON, with a hint if it is not JSON."""
+    is_json = error.attribute is not None or error.reason.startswith(NOT_UTF8)
+    return str(error) if is_json else str(error) + _hint(data.decode())
 
 
 def _hint(text: str) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -23,6 +23,8 @@ from tamis.cli.subscription_lines import expression_of, wrong_expression
 from tamis.errors import ExpressionError, FileError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tamis.language.expression import Expression
     from tamis.language.schema import Schema
 
@@ -136,5 +138,5 @@ def _read_history(file: EventFile) -> list[dict[str, Any]]:
     for batch in file.batches(10_000, until_error=True):
         for error in batch.errors:
             raise error
-        events += batch.events if isinstance(batch.events, list) else batch.events.to_pylist()
+        events += batch.events if isinstance(batch.events, list) else cast("pa.Table", batch.events).to_pylist()
     return events

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from tamis.cli.byte_stream import ByteStream
 from tamis.cli.diagnostics import Diagnostics
 from tamis.cli.event_files import format_of
 from tamis.cli.event_filter import EventFilter
-from tamis.cli.event_lines import CsvEvents, EventLine, JsonEvents
+from tamis.cli.event_lines import CsvEvents, EventLine, JsonEvents, line_problem
+from tamis.cli.json_blocks import JsonBlock, block_of, whole_lines
+from tamis.cli.lines import BOM
 from tamis.cli.parquet_rows import ParquetRows
 from tamis.errors import EventError, FileError, TableError
 from tamis.language.schema import Schema
 
+if TYPE_CHECKING:
+    from tamis.cli.json_filter import JsonFilter
+
+_ONE_BY_ONE = 5_000
+"""The first lines of JSON, which the evaluator decides one by one: see `json_filter`. From them come hints if none matches."""
 _WRITTEN_TOGETHER = 1_000
 """Lines written at a time. A live stream writes earlier if no more lines can be read now."""
 
@@ -28,6 +36,8 @@ class FilterRun:
         Whether to select the events that do not match.
     schema : Schema, optional
         As of `EventFile`.
+    one_by_one : int
+        The lines of JSON to decide one by one before many are decided together.
     """
 
     def __init__(
@@ -38,7 +48,10 @@ class FilterRun:
         write: Callable[[bytes], None] | None = None,
         invert: bool = False,
         schema: Schema | None = None,
+        one_by_one: int = _ONE_BY_ONE,
     ) -> None:
+        self._one_by_one = one_by_one
+        self._json_filter: JsonFilter | None = None
         self.matched = 0
         self.selected = 0
         self._filter = event_filter
@@ -69,7 +82,14 @@ class FilterRun:
 
     def _lines(self, path: str, *, is_csv: bool) -> None:
         stream = ByteStream(path)
-        events = CsvEvents(stream, self._schema, self._filter.kinds) if is_csv else JsonEvents(stream, self._schema)
+        if is_csv:
+            events: CsvEvents | JsonEvents = CsvEvents(stream, self._schema, self._filter.kinds)
+        else:
+            events = JsonEvents(stream, self._schema, self._filter.asks)
+            # A schema checks and reads objects.
+            if self._schema is None and not stream.begin().startswith(b"["):
+                self._json_lines(stream, events)
+                return
         begun = False
         for line in events:
             if not begun:
@@ -79,6 +99,44 @@ class FilterRun:
             if len(self._waiting) >= _WRITTEN_TOGETHER or not events.ready():
                 self._flush()
         self._begin(events.header, stream.name)
+
+    def _json_lines(self, stream: ByteStream, events: JsonEvents) -> None:
+        before = 0
+        for data in whole_lines(stream):
+            at = len(BOM) if before == 0 and data.startswith(BOM) else 0
+            while self._one_by_one and at < len(data):
+                end = data.find(b"\n", at)
+                line = data[at:] if end < 0 else data[at:end]
+                at, before = at + len(line) + 1, before + 1
+                if line and not line.isspace():
+                    self._line(events.line(before, line), stream.name)
+                    self._one_by_one -= 1
+            if at < len(data):
+                self._together(block_of(data[at:], before), stream.name)
+                before += data.count(b"\n", at)
+            self._flush()
+
+    def _together(self, block: JsonBlock, name: str) -> None:
+        """Decide the lines of a block."""
+        from tamis.cli.json_filter import JsonFilter, runs_of
+
+        if self._json_filter is None:
+            self._json_filter = JsonFilter(self._filter.expression)
+        lines = block.events
+        matches, problems = self._json_filter.decide(lines)
+        chosen = matches != self._invert
+        chosen[list(problems)] = False
+        if problems and self._diagnostics.stops:
+            last = min(problems)
+            matches[last:] = chosen[last:] = False
+        self.matched += int(matches.sum())
+        self.selected += int(chosen.sum())
+        self._flush()
+        if self._write is not None and chosen.any():
+            self._write(b"".join(runs_of(lines, chosen)))
+        for row, error in problems.items():
+            problem = line_problem(error, lines.text(row))
+            self._diagnostics.bad_line(FileError(problem, path=name, line=block.line(row)))
 
     def _begin(self, header: bytes | None, name: str) -> None:
         """Print the header of the first CSV file; the others must have the same."""

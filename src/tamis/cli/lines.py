@@ -16,7 +16,10 @@ from tamis.errors import FileError
 BOM = b"\xef\xbb\xbf"
 """The byte order mark that some editors on Windows write at the beginning of a file."""
 
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+NOT_UTF8 = "not UTF-8"
+"""The first words of the message about a line that is not text."""
+
+_STRAY = re.compile("[\udc80-\udcff]")
 
 
 class LineError(ValueError):
@@ -106,8 +109,8 @@ def decoded(data: bytes) -> str:
 
 def not_text(text: str) -> str | None:
     """What is wrong with a line that is not UTF-8; None if it is."""
-    if text.isascii() or (found := _NOT_UTF8.search(text)) is None:
+    if text.isascii() or (found := _STRAY.search(text)) is None:
         return None
     byte = ord(found.group()) - 0xDC00
     hint = "Hint: files are text in UTF-8; iconv converts other encodings"
-    return f"not UTF-8: byte 0x{byte:02x} at column {found.start() + 1}. {hint}"
+    return f"{NOT_UTF8}: byte 0x{byte:02x} at column {found.start() + 1}. {hint}"

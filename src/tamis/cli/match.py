@@ -134,12 +134,14 @@ def match(
         )
     if subscriptions is None and history is not None:
         raise click.UsageError("The options of a history do not go with a file that is given with --index.")
+    from tamis.matcher.matcher import asked_by
+
     matcher = _matcher(index, schema_path, history, built=subscriptions is None)
     to_terminal = output == STDOUT and is_terminal(sys.stdout)
     with open_errors(errors) as error_file:
         diagnostics = Diagnostics(on_error, quiet=quiet, progress=not to_terminal, errors=error_file)
         source = None if subscriptions is None else SubscriptionFile(subscriptions, format)
-        event_files = EventFiles(paths, event_format, id_field=event_id, schema=matcher.schema)
+        event_files = EventFiles(paths, event_format, id_field=event_id, schema=matcher.schema, asked=asked_by(matcher))
         run = MatchRun(matcher, event_files, diagnostics, count=count, k=k)
         try:
             if source is not None:

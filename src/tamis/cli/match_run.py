@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tamis.cli.diagnostics import Diagnostics, counted
 from tamis.cli.event_files import Batch, EventFiles
 from tamis.cli.match_files import MatchWriter
-from tamis.errors import EventError, FileError, TableError
+from tamis.errors import EventError, FileError, TableError, WrongEventsError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,6 +143,8 @@ class MatchRun:
         """The matches of a batch. A refused batch is halved until the wrong event is alone."""
         try:
             matches = self._matches_of(batch)
+        except WrongEventsError as error:
+            yield from self._around(batch, error.problems)
         except EventError as error:
             if len(batch) > 1:
                 half = len(batch) // 2
@@ -155,6 +157,17 @@ class MatchRun:
             raise FileError(str(error), path=batch.file) from None
         else:
             yield matches
+
+    def _around(self, batch: Batch, problems: Mapping[int, EventError]) -> Iterator[pa.Table | FileError]:
+        """The matches of right lines of JSON, and the errors of wrong ones; if these stop the work, up to the first."""
+        rows = list(problems)
+        if self._diagnostics.stops:
+            rows = rows[:1]
+            yield from self._matched(batch.part(0, rows[0]))
+        else:
+            yield from self._matched(batch.without(rows))
+        for row in rows:
+            yield FileError(batch.problem(row, problems[row]), path=batch.file, line=batch.lines[row])
 
     def _matches_of(self, batch: Batch) -> pa.Table:
         """The matches of a batch with the id and the place of each event."""

@@ -11,4 +11,5 @@ Read `kernel` first: it has the decorators with which functions are compiled.
     atomic      writes that other threads see
     sorting     sorting and binary search                    ranges      ranges of consecutive places in arrays
     growing     arrays that grow                             background  threads that end before the interpreter does
+    byte_search search in bytes, many at a time
 """

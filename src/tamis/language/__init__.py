@@ -11,6 +11,7 @@
     printer, engine_sql              expression -> SQL text, ours and that of DuckDB and Spark
     builder                          expressions in Python
     json_form, json_writer           expressions in JSON
+    json_text                        JSON texts, with errors in one sentence
     reading                          any of these forms -> expression
     normal, simplify, scalar_set, value_set, like, addresses         normal forms, and what predicates imply
     implication, demand, value_tests, patterns_implied               which expressions follow from others

@@ -3,7 +3,7 @@
 matcher           Matcher: matching, plans, statistics                       read this first
 subscriptions     Matcher as a dictionary; subscription, rejected: what users read back
 bulk_add, replacing                        many subscriptions in one call
-expression_reader, event_input, options    what users give: expressions, events, numbers
+expression_reader, event_input, json_input, options   what users give: expressions, events, numbers
 store, limits     what both stores share, and their sizes
 engine_store      storing subscriptions over the engine
 engine_matching   matching events over the engine; event_shares, crew: several threads

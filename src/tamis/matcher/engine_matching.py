@@ -16,6 +16,7 @@ import pyarrow as pa
 from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.events.event_batch import EventBatch, encode_flat, encode_plain
 from tamis.encoding.events.event_table import TableEncoder, encode_table
+from tamis.encoding.events.json_lines import JsonEncoder, JsonLines
 from tamis.engine.matching.results import Work
 from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.top_k import keep_heaviest
@@ -61,7 +62,7 @@ class EngineMatching(Store[ClauseRows]):
         return self.keyed.dimensions
 
     def asked(self) -> set[str]:
-        """The attributes that subscriptions ask about, and perhaps those of recently removed subscriptions."""
+        self.flush()
         return set(self.dimensions.by_attribute)
 
     def is_inside(self) -> bool:
@@ -159,13 +160,21 @@ class EngineMatching(Store[ClauseRows]):
 
         return self._matched(encoded, events, by_one, threads, k, then)
 
+    def match_json(self, events: JsonLines, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        def encoded() -> Iterator[Encoded]:
+            encoder = JsonEncoder(events, self.dimensions, self.schema)
+            # Reading takes longer than matching, so every thread reads.
+            return encoded_table(encoder, events, False, threads, self.limits.json_share_bytes)
+
+        return self._matched(encoded, events, False, threads, k, then)
+
     def _took_version(self) -> None:
         """Called when a batch has taken the version that it is matched with."""
 
     def _matched(
         self,
         encoded: Callable[[], Iterator[Encoded]],
-        events: list[FlatEvent] | pa.Table,
+        events: list[FlatEvent] | pa.Table | JsonLines,
         by_one: bool,
         threads: int,
         k: int | None,

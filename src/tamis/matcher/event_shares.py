@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.event_table import TableEncoder
+from tamis.encoding.events.json_lines import JsonEncoder, JsonLines
 from tamis.matcher.crew import each, shares_of, tapering
 
 _FIRST = 8
@@ -17,11 +19,16 @@ Encoded = tuple[list[EventBatch], int]
 """Some events in parts, and the number of their mismatched values."""
 
 
-def _nbytes(table: pa.Table) -> int:
+Events: TypeAlias = pa.Table | JsonLines
+
+
+def _nbytes(events: Events) -> int:
+    if isinstance(events, JsonLines):
+        return events.nbytes
     try:
-        return int(table.nbytes)
+        return int(events.nbytes)
     except pa.ArrowException:  # Some releases of pyarrow do not know it for views.
-        return int(table.get_total_buffer_size())
+        return int(events.get_total_buffer_size())
 
 
 def is_encoded_by_one(events: pa.Table, threads: int, share_bytes: int) -> bool:
@@ -30,9 +37,9 @@ def is_encoded_by_one(events: pa.Table, threads: int, share_bytes: int) -> bool:
 
 
 def encoded_table(
-    encoder: TableEncoder, events: pa.Table, by_one: bool, threads: int, share_bytes: int
+    encoder: TableEncoder | JsonEncoder, events: Events, by_one: bool, threads: int, share_bytes: int
 ) -> Iterator[Encoded]:
-    """Encode a table. Either one thread encodes, the first rows before the others, or each thread encodes a share.
+    """Encode a table or lines. Either one thread encodes, the first rows before the others, or each thread encodes a share.
 
     Raises
     ------

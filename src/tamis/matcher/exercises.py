@@ -68,6 +68,8 @@ def _match(matcher: Matcher) -> None:
         matcher.match_batch(_table(3000), threads=threads)
         matcher.match_batch([_EVENT] * 20, threads=threads, k=3)
     matcher.count_batch(pa.table({"price": [1.0, 2.0], "a": pa.array([1, None], pa.int32())}))
+    line = b'{"a": 1, "price": 12345.678901234567, "title": "x\\ty\\u00e4", "user": {"tags": ["a1", true, 1.5]}, "a b": null}'
+    matcher.match_json_batch([line, line, b"{}"])
     pairs = pa.array([[{"attribute": "a", "value": 1.0}]] * 3)
     matcher.match_batch(pa.table({"event": pairs}))
     matcher.match_batch(pa.table({"event": pa.array([[("a", 1.0)]] * 3, pa.map_(pa.string(), pa.float64()))}))

@@ -21,6 +21,8 @@ class StoreLimits(NamedTuple):
     share_bytes: int = 1 << 19
     """Bytes of a table that are worth a thread of their own to encode. Two threads with 0.2 MB each took 1.3 times as long as one
     thread. With 0.9 MB each, they took 0.7 times as long."""
+    json_share_bytes: int = 1 << 17
+    """The same for JSON lines, which take longer."""
     events_at_once: int = 4096
     """Events that `match_iter` matches at a time."""
     ids_per_lookup: int = 4

@@ -10,7 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.earlier.history import History
-from tamis.errors import CapabilityError, EventError, OptionError, shortened
+from tamis.encoding.events.asked import Asked
+from tamis.encoding.events.json_lines import JsonLines
+from tamis.encoding.events.json_reader import read_event
+from tamis.errors import CapabilityError, EventError, OptionError, WrongEventsError, shortened
 from tamis.kernels.numbers import Bools, I64s
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.explain import Explanation, explain
@@ -21,6 +24,7 @@ from tamis.matcher.event_input import arrow_errors, checked_names, read_events, 
 from tamis.matcher.expression_reader import ExpressionReader
 from tamis.matcher.history_store import HistoryStore
 from tamis.matcher.ids import IdT, plain_id
+from tamis.matcher.json_input import encoded, flat_lines, json_lines
 from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.naming import Named, named_at_hand, named_in_pieces, table_of
 from tamis.matcher.options import checked_threads, plain_limit
@@ -125,7 +129,55 @@ class Matcher(Subscriptions[IdT]):
             An attribute that a subscription asks about has a value outside the language.
         TableError, OptionError
         """
-        return self._table(read_events(events, attributes), threads, k)
+        return self._table(_read(events, attributes), threads, k)
+
+    def match_json(self, data: str | bytes, k: int | None = None) -> list[IdT]:
+        """The ids of the subscriptions that one event satisfies, given as JSON: `match` of what ``json.loads`` reads.
+
+        A name that a subscription asks about must not be given twice in one object.
+
+        Raises
+        ------
+        EventError
+        """
+        return self.match(read_event(encoded(data), self._asked), k)
+
+    def match_json_batch(
+        self, lines: Any, threads: int | None = None, k: int | None = None, *, wrong: list[EventError] | None = None
+    ) -> pa.Table:
+        """All matches of JSON lines: a table as of `match_batch`. The column ``event`` has the line, counted from 0.
+
+        The lines mean what `match_json` says. They are read without a Python object for each value, in all threads at once, and
+        only attributes that subscriptions ask about are read. Blank lines are no events.
+
+        Parameters
+        ----------
+        lines : bytes, str, list of bytes or str, column of Arrow, open file, or path
+            JSON with an object on each line, in UTF-8. In a list or column, each element is an event, and null is a blank line.
+        wrong : list, optional
+            Gets the errors of wrong lines, which are then left out. By default, wrong lines are an error.
+
+        Other parameters are those of `match_batch`.
+
+        Raises
+        ------
+        WrongEventsError
+            Some lines are wrong. `problems` has the error of each by its line.
+        EventError, OptionError, OSError
+        """
+        events = json_lines(lines)
+        numbers = events.numbers
+        try:
+            found = self._table(events, threads, k)
+        except WrongEventsError as error:
+            problems = {int(numbers[row]): each for row, each in error.problems.items()}
+            problems = {line: each.at(line) for line, each in problems.items()}
+            if wrong is None:
+                raise WrongEventsError(problems) from None
+            right = events.without(list(error.problems))
+            found, numbers = self._table(right, threads, k), right.numbers
+            wrong += problems.values()
+        return found.set_column(0, "event", pa.array(numbers[found["event"].to_numpy()], pa.int64()))
 
     def match_iter(
         self,
@@ -177,7 +229,7 @@ class Matcher(Subscriptions[IdT]):
                 first += len(part)
 
     def _table(
-        self, events: pa.Table | list[FlatEvent], threads: int | None, k: int | None, first: int = 0
+        self, events: pa.Table | list[FlatEvent] | JsonLines, threads: int | None, k: int | None, first: int = 0
     ) -> pa.Table:
         """The matches of events that were read. Their rows count from `first` on."""
 
@@ -194,7 +246,7 @@ class Matcher(Subscriptions[IdT]):
         ------
         EventError, TableError, OptionError
         """
-        counts = self._matched(read_events(events, attributes), threads, None, lambda part: part.counts)
+        counts = self._matched(_read(events, attributes), threads, None, lambda part: part.counts)
         return np.concatenate(counts)
 
     def exists_batch(
@@ -293,7 +345,11 @@ class Matcher(Subscriptions[IdT]):
         write_snapshot(path, self._store.contents(), self._schema)
 
     def _matched(
-        self, events: pa.Table | list[FlatEvent], threads: int | None, k: int | None, then: Callable[[Part], R]
+        self,
+        events: pa.Table | list[FlatEvent] | JsonLines,
+        threads: int | None,
+        k: int | None,
+        then: Callable[[Part], R],
     ) -> list[R]:
         """Match events that were read, in parts; returns the result of `then` for each part."""
         limit = None if k is None else plain_limit(k)
@@ -301,14 +357,33 @@ class Matcher(Subscriptions[IdT]):
         if isinstance(events, pa.Table):
             with arrow_errors():
                 return self._store.match_table(events, workers, limit, then)
-        self._check(events)
+        if isinstance(events, JsonLines):
+            if not self._store.keeps_history:
+                return self._store.match_json(events, workers, limit, then)
+            events = flat_lines(events, self._asked(), self._schema)
+        else:
+            self._check(events)
         return self._store.match_flat(events, workers, limit, then)
+
+    def _asked(self) -> Asked:
+        """What subscriptions ask about now, and what the schema declares."""
+        return Asked.names(self._store.asked(), self._schema)
 
     def _check(self, events: list[FlatEvent]) -> None:
         """Check flat events with the schema, if there is one. Tables are checked when they are encoded."""
         if self._schema is not None:
             for row, event in enumerate(events):
                 self._schema.check_event(event, row)
+
+
+def _read(events: Any, attributes: Iterable[str] | None) -> list[FlatEvent] | pa.Table | JsonLines:
+    """Events as users give them, or lines of JSON as commands give them."""
+    return events if isinstance(events, JsonLines) else read_events(events, attributes)
+
+
+def asked_by(matcher: Matcher[Any]) -> Callable[[], Asked]:
+    """A function that says what the subscriptions of a matcher ask about at the moment of the call."""
+    return matcher._asked
 
 
 def new_store(

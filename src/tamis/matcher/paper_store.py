@@ -21,6 +21,7 @@ from tamis.encoding.dimensions.keys import KeyKind
 from tamis.encoding.dimensions.labels import Relabelling
 from tamis.encoding.events.event_batch import EncodedEvents, encode_flat, encode_plain
 from tamis.encoding.events.event_table import encode_table
+from tamis.encoding.events.json_lines import JsonEncoder, JsonLines
 from tamis.encoding.expressions.compile import Clause, Compiled, Compiler
 from tamis.encoding.expressions.predicate_rows import PredicateRows
 from tamis.encoding.expressions.predicates import Predicates, ends_by_dimension
@@ -294,6 +295,17 @@ class PaperStore(Store[Clauses]):
         with self.changing():
             self.flush()
             return [then(self._matched(encode_table(events, self.dimensions, self.schema), k))]
+
+    def match_json(self, events: JsonLines, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        with self.changing():
+            self.flush()
+            encoder = JsonEncoder(events, self.dimensions, self.schema)
+            return [then(self._matched(encoder.rows(0, len(events)), k))]
+
+    def asked(self) -> set[str]:
+        with self.changing():
+            self.flush()
+            return set(self.dimensions.by_attribute)
 
     def _matched(self, encoded: EncodedEvents, k: int | None) -> Part:
         rows, slots = self.match(encoded)

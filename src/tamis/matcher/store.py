@@ -18,6 +18,7 @@ from weakref import WeakSet
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.encoding.events.json_lines import JsonLines
 from tamis.encoding.expressions.predicate_rows import PredicateRows
 from tamis.engine.interrupts import holding
 from tamis.errors import ReentryError
@@ -216,6 +217,19 @@ class Store(ABC, Generic[ClausesT]):
     @abstractmethod
     def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         """The same for a table of events."""
+
+    @abstractmethod
+    def match_json(self, events: JsonLines, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        """The same for lines of JSON. A store that keeps a history needs flat events instead.
+
+        Raises
+        ------
+        WrongEventsError
+        """
+
+    @abstractmethod
+    def asked(self) -> set[str]:
+        """The attributes that subscriptions ask about, and perhaps those of recently removed subscriptions."""
 
     def earlier(self, event: Any) -> Sequence[FlatEvent]:
         """The earlier events that subscriptions would compare an event with now."""

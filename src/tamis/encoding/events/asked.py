@@ -33,6 +33,10 @@ class Asked(NamedTuple):
         """Whether to read this attribute."""
         return any(name in names for names in self.attributes)
 
+    def every(self) -> set[str]:
+        """All attributes to read, if they are known by name."""
+        return {name for names in self.attributes if isinstance(names, Iterable) for name in names}
+
     def leads_to(self, name: str) -> bool:
         """Whether to read an attribute below this name, like `a.b` below `a`."""
         return any(name in names for names in self.parents)
@@ -45,6 +49,10 @@ class _Everything:
 
 EVERYTHING = Asked((_Everything(),), (_Everything(),))
 """All names except the empty one. No expression can contain the empty name."""
+
+
+NOTHING = Asked((), ())
+"""No name."""
 
 
 @functools.lru_cache(maxsize=64)

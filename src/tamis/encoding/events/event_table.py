@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -106,26 +106,7 @@ class TableEncoder:
 
     def by_column(self, table: pa.Table, among: list[int] | None = None) -> EncodedEvents:
         """Encode a table column by column: the columns in `among`, or all."""
-        parts: list[_Part] = []
-        dimensions = self._dimensions
-        rows_of: dict[str, dict[Kind | Facet, list[Rows]]] = {}
-        for column in self._right_columns(table, among):
-            facets = dimensions.by_attribute.get(column.attribute)
-            if facets is None:
-                continue
-            rows_of.setdefault(column.attribute, {}).setdefault(column.kind, []).append(column.rows)
-            if facets.presence is not None:
-                rows = np.unique(column.rows)
-                parts.append(_Part(facets.presence.number, rows, np.zeros(len(rows), np.int64)))
-            of_column = _utf8_parts(column, facets)
-            parts.extend(of_column)
-            if facets.address is not None:
-                addresses = [part.rows for part in of_column if part.dimension == facets.address.number]
-                rows_of[column.attribute].setdefault(Facet.ADDRESS, []).extend(addresses)
-        mismatched = sum(
-            _mismatched(dimensions.by_attribute[attribute].asked, kinds) for attribute, kinds in rows_of.items()
-        )
-        return EncodedEvents(_batch(parts, table.num_rows), mismatched)
+        return encode_columns(self._right_columns(table, among), self._dimensions, table.num_rows)
 
     def _right_columns(self, table: pa.Table, among: list[int] | None) -> Iterator[Column]:
         """The columns that predicates or the schema use.
@@ -143,13 +124,41 @@ class TableEncoder:
                 raise found.error()
 
 
+def encode_columns(columns: Iterable[Column], dimensions: Dimensions, count: int) -> EncodedEvents:
+    """The keys of `count` events, given column by column. Columns that no predicate asks about are left out."""
+    parts: list[_Part] = []
+    rows_of: dict[str, dict[Kind | Facet, list[Rows]]] = {}
+    for column in columns:
+        facets = dimensions.by_attribute.get(column.attribute)
+        if facets is None:
+            continue
+        rows_of.setdefault(column.attribute, {}).setdefault(column.kind, []).append(column.rows)
+        if facets.presence is not None:
+            rows = np.unique(column.rows)
+            parts.append(_Part(facets.presence.number, rows, np.zeros(len(rows), np.int64)))
+        of_column = _utf8_parts(column, facets)
+        parts.extend(of_column)
+        if facets.address is not None:
+            addresses = [part.rows for part in of_column if part.dimension == facets.address.number]
+            rows_of[column.attribute].setdefault(Facet.ADDRESS, []).extend(addresses)
+    mismatched = sum(
+        _mismatched(dimensions.by_attribute[attribute].asked, kinds) for attribute, kinds in rows_of.items()
+    )
+    return EncodedEvents(_batch(parts, count), mismatched)
+
+
 def checked_columns(
     table: pa.Table, asked: Asked, schema: Schema | None, among: Sequence[int] | None = None, *, texts: bool = True
 ) -> Iterator[Column | Odd]:
     """`event_columns`, checked against the schema, if there is one. With `texts`, strings are also checked to be UTF-8."""
+    return checked(event_columns(table, among, asked), schema, texts=texts)
+
+
+def checked(columns: Iterable[Column | Odd], schema: Schema | None, *, texts: bool) -> Iterator[Column | Odd]:
+    """Columns, checked as `checked_columns` does."""
     # An attribute has several columns if its values are of several kinds, or integers and doubles.
     rows_of: dict[tuple[str, Kind], list[Rows]] = {}
-    for column in event_columns(table, among, asked):
+    for column in columns:
         if isinstance(column, Odd):
             yield column
             continue
