@@ -1,7 +1,8 @@
 """Decides whether an event satisfies one expression, and gives hints if no event does.
 
-The reference evaluator decides, on the fields that the expression asks about. For events that are read one by one, this is also the
-fastest way (`json_filter` decides many lines of JSON). Processor time for 200,000 events with three predicates, kernels compiled, reading JSON (2 s) left out:
+The reference evaluator decides, on the fields that the expression asks about. For events that are read one by one, this is also
+the fastest way (`json_filter` decides many lines of JSON). Processor time for 200,000 events with three predicates, kernels
+compiled, reading JSON (2 s) left out:
 
     the evaluator on the fields asked about    4.2 s
     the evaluator on whole events              8.6 s
