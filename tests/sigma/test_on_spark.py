@@ -33,8 +33,8 @@ def test_matches_have_what_the_rules_say(spark: SparkSession, tmp_path: Path) ->
         f"SELECT 7 AS id, 'C:/CMD.exe' AS Image, 'Bob' AS User, {source} UNION ALL SELECT 8, 'cmd.exe', NULL, NULL"
     )
     found = match(events, rules, keep=["User"])
-    assert found.columns == ["id", "User", "rule", "title", "level", "tags"]
-    assert [tuple(row) for row in found.collect()] == [(7, "Bob", "plain", "plain", "high", ["attack.t1"])]
+    assert found.columns == ["id", "rule", "User", "title", "level", "tags"]
+    assert [tuple(row) for row in found.collect()] == [(7, "plain", "Bob", "plain", "high", ["attack.t1"])]
     anywhere = match(events, read(tmp_path, PLAIN, NOT))
     assert sorted((row.id, row.title) for row in anywhere.collect()) == [(7, "plain"), (8, "not"), (8, "plain")]
 

@@ -65,6 +65,8 @@ def test_the_id_of_a_rule_without_one(tmp_path: Path) -> None:
         (rule("selection: {a: 1}", condition="nothing"), "rules.yml:5: 'rule': Detection 'nothing' not defined in detections"),
         (rule("selection: {a: 1}", condition="1 of s_*"), "rules.yml:5: 'rule': Selector '1 of s_*' doesn't match any detection"),
         (rule("selection: {a: 1}", condition="selection | count() > 5"), "rules.yml:5: 'rule': The pipe syntax"),
+        (rule("selection: {a|contains: null}"), "rules.yml:4: 'rule': Modifier SigmaContainsModifier incompatible to value type of 'null'"),
+        ("title: f\nlogsource: {product: p}\nfilter:\n  rules: any\n  s: {a: 1}\n  condition: s and t\n", "rules.yml:6: 'f': Detection 't' not defined"),
         (rule("selection: [null]"), "rules.yml:3: 'rule': SigmaNull cannot stand without a field"),
         (rule(f"selection: {{a: {2**70}}}"), "rules.yml:3: 'rule': the integer "),
         ("title: x\nid: 5\nlogsource: {product: p}\n", "rules.yml:1: 'x': pySigma cannot read this (AttributeError: "),
@@ -74,6 +76,24 @@ def test_the_id_of_a_rule_without_one(tmp_path: Path) -> None:
 def test_errors_say_where(text: str, message: str, tmp_path: Path) -> None:
     [found] = refused(tmp_path, text)
     assert found.startswith(message)
+
+
+LAUGHS = "".join(f"x{level}: &x{level} [{', '.join([f'*x{level - 1}'] * 9)}]\n" for level in range(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("title: x\na: &a {b: *a}\n", "Recursive YAML structure is not supported"),
+        (f"title: x\nx0: &x0 [1]\n{LAUGHS}", "YAML aliases expand to too many nodes"),
+        (rule(f"selection: {'[' * 3000}1{']' * 3000}"), "is nested too deeply"),
+        (rule(f"selection: {'{a: ' * 150}1{'}' * 150}"), ""),
+    ],
+    ids=["itself", "laughs", "deep", "deep detection"],
+)
+def test_values_that_would_be_walked_for_ever(text: str, message: str, tmp_path: Path) -> None:
+    [found] = refused(tmp_path, text)
+    assert message in found
 
 
 def test_an_error_leaves_other_rules_alone(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 
 import yaml
 from sigma.exceptions import SigmaConditionError, SigmaError
+from sigma.rule.base import check_alias_expansion
 from sigma.rule.detection import SigmaDetectionItem
 from yaml.constructor import ConstructorError
 
@@ -20,6 +22,8 @@ from tamis.sigma.regular import POLICY
 
 ENDS = (".yml", ".yaml", ".yml.gz", ".yaml.gz")
 """Endings of the files that are read from a folder."""
+
+TOO_DEEP = "is nested too deeply"
 
 _GZIP = b"\x1f\x8b"
 
@@ -41,6 +45,9 @@ _KEYS = {
     "title": "title",
 }
 """The part of an error's class name between `Sigma` and `Error`, and the key of the rule that the error is about."""
+
+
+_OBJECT = re.compile(r"<sigma\.types\.Sigma(\w+) object at 0x[0-9a-f]+>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,7 @@ def reason_of(error: Exception) -> str:
     text = str(error.args[0]) if error.args else str(error)
     if not isinstance(error, SigmaError):
         text = f"pySigma cannot read this ({type(error).__name__}: {text})"
+    text = _OBJECT.sub(lambda found: found[1].lower(), text)
     return " ".join((text or type(error).__name__).split())
 
 
@@ -141,6 +149,8 @@ def _documents_of(path: str) -> Iterator[Document | FileError]:
                 yield found
     except yaml.YAMLError as error:  # The parser cannot go on behind it.
         yield _not_yaml(path, error)
+    except RecursionError:
+        yield FileError(TOO_DEEP, path=path)
 
 
 def _document(loader: _Loader, path: str, node: yaml.Node) -> Document | FileError | None:
@@ -149,10 +159,18 @@ def _document(loader: _Loader, path: str, node: yaml.Node) -> Document | FileErr
         data = loader.construct_document(node)
     except yaml.YAMLError as error:
         return _not_yaml(path, error)
-    except (ValueError, RecursionError) as error:  # a date such as 2026-13-40
+    except RecursionError:
+        return FileError(TOO_DEEP, path=path, line=node.start_mark.line + 1)
+    except ValueError as error:  # a date such as 2026-13-40
         return FileError(f"not YAML: {error}", path=path, line=node.start_mark.line + 1)
     if data is None:
         return None
+    try:
+        check_alias_expansion(data)
+    except (
+        SigmaError
+    ) as error:  # A value that holds itself, or aliases of aliases of aliases, would be walked for ever.
+        return FileError(reason_of(error), path=path, line=node.start_mark.line + 1)
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         return FileError(
             "a rule must be a mapping with title, logsource and detection", path=path, line=node.start_mark.line + 1

@@ -27,7 +27,7 @@ def usable(rules: RuleSet) -> tuple[list[Rule], list[FileError]]:
 
 
 def match(events: Any, rules: RuleSet, *, event_id: str = "id", keep: Sequence[str] = ()) -> Any:
-    """The matches of a DataFrame of events: `id`, the columns of `keep`, `rule`, `title`, `level` and `tags`.
+    """The matches of a DataFrame of events: `id`, `rule`, the columns of `keep`, `title`, `level` and `tags`.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from sigma.filters import SigmaFilter
 from sigma.rule import SigmaRule
 
 from tamis.errors import FileError
-from tamis.sigma.documents import Document
+from tamis.sigma.documents import TOO_DEEP, Document
 from tamis.sigma.regular import POLICY
 
 Parsed = SigmaRule | SigmaCorrelationRule | SigmaFilter
@@ -38,13 +38,13 @@ class Parser:
         if action in ("global", "reset"):
             self._general = [data] if action == "global" else []
             return None
-        for section in ("detection", "filter"):
-            if isinstance(data.get(section), dict):
-                data = {**data, section: _with_known_modifiers(data[section])}
-        built_on = [*self._general, *self._last] if action == "repeat" else self._general
-        if action != "repeat":
-            self._last = [data]
         try:
+            for section in ("detection", "filter"):
+                if isinstance(data.get(section), dict):
+                    data = {**data, section: _with_known_modifiers(data[section])}
+            built_on = [*self._general, *self._last] if action == "repeat" else self._general
+            if action != "repeat":
+                self._last = [data]
             read = SigmaCollection.from_dicts(
                 # Merging documents changes them.
                 copy.deepcopy([*built_on, data]) if built_on else [data],
@@ -53,6 +53,13 @@ class Parser:
                 resolve_references=False,
                 policy=POLICY,
             )
+            if not read.errors:
+                # Otherwise each rule that the filter is about would have the error.
+                for found in read.filters:
+                    for condition in found.filter.parsed_condition:
+                        condition.parse()
+        except RecursionError:
+            return document.error(TOO_DEEP)
         except Exception as error:  # pySigma raises many kinds of errors for YAML that is no rule.
             return document.wrong(error)
         if read.errors:
