@@ -178,8 +178,7 @@ def test_parts_of_a_batch(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": range(5)}), tmp_path / "e.pq")
     for batch in (*batches(tmp_path / "e.pq"), *batches(write_jsonl(tmp_path / "e", [{"a": n} for n in range(5)]))):
         part = batch.part(1, 3)
-        events = part.events if isinstance(part.events, list) else part.events.to_pylist()
-        assert events == [{"a": 1}, {"a": 2}]
+        assert part.mappings() == [{"a": 1}, {"a": 2}]
         assert part.ids.to_pylist() == [1, 2]
         assert list(part.lines) == [2, 3]
         assert len(part) == 2

@@ -51,6 +51,10 @@ class Batch:
             self.file, part_of(self.events, start, end), self.ids.slice(start, end - start), self.lines[start:end]
         )
 
+    def mappings(self) -> list[dict[str, Any]]:
+        """The events as mappings, of a file that was read without `asked`."""
+        return self.events if isinstance(self.events, list) else cast("pa.Table", self.events).to_pylist()
+
     def problem(self, row: int, error: EventError) -> str:
         """What is wrong with a line of JSON."""
         return line_problem(error, cast("JsonLines", self.events).text(row))

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,8 +23,6 @@ from tamis.cli.subscription_lines import expression_of, wrong_expression
 from tamis.errors import ExpressionError, FileError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tamis.language.expression import Expression
     from tamis.language.schema import Schema
 
@@ -138,5 +136,5 @@ def _read_history(file: EventFile) -> list[dict[str, Any]]:
     for batch in file.batches(10_000, until_error=True):
         for error in batch.errors:
             raise error
-        events += batch.events if isinstance(batch.events, list) else cast("pa.Table", batch.events).to_pylist()
+        events += batch.mappings()
     return events

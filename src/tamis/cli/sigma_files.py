@@ -140,7 +140,7 @@ class SigmaRun:
 
     def _match(self, stream: BinaryIO, batch: Batch) -> list[FileError]:
         """Match some events and write their matches; returns the errors. A refused batch is halved until the event is alone."""
-        events = batch.events if isinstance(batch.events, list) else batch.events.to_pylist()
+        events = batch.mappings()
         places = [Place(own, batch.file, line) for own, line in zip(batch.ids.to_pylist(), batch.lines, strict=True)]
         try:
             found = self._detector.match(events, places)
