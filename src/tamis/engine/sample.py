@@ -34,6 +34,7 @@ from tamis.encoding.dimensions.labels import Relabelling
 from tamis.encoding.events.event_batch import EncodedEvents, EventBatch, encode_flat
 from tamis.encoding.events.event_table import encode_table
 from tamis.encoding.events.json_lines import JsonLines
+from tamis.encoding.events.mappings import Mappings
 from tamis.engine.interrupts import holding
 from tamis.errors import TableError
 from tamis.kernels.numbers import I32s, I64s
@@ -104,7 +105,7 @@ class Sample:
             if self.is_changing():  # Not the result of `acquire`: an interrupt may come before it is returned.
                 self._lock.release()
 
-    def take_due(self, events: Sequence[FlatEvent] | pa.Table | JsonLines, seen: int) -> None:
+    def take_due(self, events: Sequence[FlatEvent] | Mappings | pa.Table | JsonLines, seen: int) -> None:
         """Take the events of a batch that are due. The last event of the batch is the last of `seen`."""
         count = len(events)
         if self.is_changing():
@@ -136,7 +137,9 @@ class Sample:
         """A number of events to wait, `step` on average."""
         return self._random.randrange(1, 2 * step)
 
-    def _put_rows(self, events: Sequence[FlatEvent] | pa.Table | JsonLines, among: range, count: int) -> None:
+    def _put_rows(
+        self, events: Sequence[FlatEvent] | Mappings | pa.Table | JsonLines, among: range, count: int
+    ) -> None:
         """Take `count` random events among some rows."""
         rows = sorted(self._random.sample(among, count))
         if not rows:

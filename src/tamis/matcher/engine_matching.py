@@ -17,6 +17,8 @@ from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.events.event_batch import EventBatch, encode_flat, encode_plain
 from tamis.encoding.events.event_table import TableEncoder, encode_table
 from tamis.encoding.events.json_lines import JsonEncoder, JsonLines
+from tamis.encoding.events.mapping_encoder import MappingEncoder, UnevenError, UnknownClassesError
+from tamis.encoding.events.mappings import Mappings
 from tamis.engine.matching.results import Work
 from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.top_k import keep_heaviest
@@ -160,6 +162,22 @@ class EngineMatching(Store[ClauseRows]):
 
         return self._matched(encoded, events, by_one, threads, k, then)
 
+    def match_mappings(self, events: Mappings, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        share_bytes = self.limits.json_share_bytes
+
+        def encoded() -> Iterator[Encoded]:
+            encoder = MappingEncoder(events, self.dimensions, self.limits.few_mappings)
+            return encoded_table(encoder, events, False, threads, share_bytes)
+
+        # Flattening is not behind the gate: it may run any code, which may call the matcher.
+        while True:
+            try:
+                return self._matched(encoded, events, False, threads, k, then)
+            except UnknownClassesError as unknown:
+                events.flatten(unknown.rows)
+            except UnevenError:
+                return self.match_flat(events.flat(), threads, k, then)
+
     def match_json(self, events: JsonLines, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         def encoded() -> Iterator[Encoded]:
             encoder = JsonEncoder(events, self.dimensions, self.schema)
@@ -174,7 +192,7 @@ class EngineMatching(Store[ClauseRows]):
     def _matched(
         self,
         encoded: Callable[[], Iterator[Encoded]],
-        events: list[FlatEvent] | pa.Table | JsonLines,
+        events: list[FlatEvent] | Mappings | pa.Table | JsonLines,
         by_one: bool,
         threads: int,
         k: int | None,

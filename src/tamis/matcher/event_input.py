@@ -12,14 +12,15 @@ import pyarrow as pa
 from tamis.encoding.columns import Odd
 from tamis.encoding.events.asked import EVERYTHING, Asked
 from tamis.encoding.events.event_table import checked_columns
+from tamis.encoding.events.mappings import Mappings
 from tamis.errors import EventError, OptionError, TableError, did_you_mean, shortened
-from tamis.language.event import FlatEvent, flatten, is_event, is_of
+from tamis.language.event import FlatEvent, is_event, is_of
 from tamis.language.schema import Schema
 from tamis.language.values import is_iterable
 
 
-def read_events(events: Any, attributes: Iterable[str] | None = None) -> list[FlatEvent] | pa.Table:
-    """Events as flat dictionaries, or as an Arrow table if they are one.
+def read_events(events: Any, attributes: Iterable[str] | None = None) -> Mappings | pa.Table:
+    """Events as mappings, or as an Arrow table if they are one.
 
     `attributes` are the columns of a table to read, or the names in mappings with all names below them.
 
@@ -48,8 +49,8 @@ def read_events(events: Any, attributes: Iterable[str] | None = None) -> list[Fl
             f"events must be a list of mappings, an Arrow table or record batch, or something with the Arrow PyCapsule "
             f"protocol (polars, pandas, DuckDB), not {type(events).__name__}"
         )
-    read = [flatten(event, row=row) for row, event in enumerate(events)]
-    return read if names is None else [_within(event, names) for event in read]
+    read = Mappings(events)
+    return read if names is None else Mappings([_within(event, names) for event in read.flat()])
 
 
 def checked_names(attributes: Iterable[str]) -> tuple[str, ...]:

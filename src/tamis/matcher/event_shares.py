@@ -10,8 +10,12 @@ import pyarrow as pa
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.event_table import TableEncoder
 from tamis.encoding.events.json_lines import JsonEncoder, JsonLines
+from tamis.encoding.events.mapping_encoder import MappingEncoder
+from tamis.encoding.events.mappings import Mappings
 from tamis.matcher.crew import each, shares_of, tapering
 
+_MAPPING_BYTES = 1 << 10
+"""What a mapping counts for."""
 _FIRST = 8
 """If one thread encodes a small table, the other threads begin when one eighth of its rows is encoded."""
 
@@ -19,12 +23,14 @@ Encoded = tuple[list[EventBatch], int]
 """Some events in parts, and the number of their mismatched values."""
 
 
-Events: TypeAlias = pa.Table | JsonLines
+Events: TypeAlias = pa.Table | JsonLines | Mappings
 
 
 def _nbytes(events: Events) -> int:
     if isinstance(events, JsonLines):
         return events.nbytes
+    if isinstance(events, Mappings):
+        return len(events) * _MAPPING_BYTES
     try:
         return int(events.nbytes)
     except pa.ArrowException:  # Some releases of pyarrow do not know it for views.
@@ -37,7 +43,7 @@ def is_encoded_by_one(events: pa.Table, threads: int, share_bytes: int) -> bool:
 
 
 def encoded_table(
-    encoder: TableEncoder | JsonEncoder, events: Events, by_one: bool, threads: int, share_bytes: int
+    encoder: TableEncoder | JsonEncoder | MappingEncoder, events: Events, by_one: bool, threads: int, share_bytes: int
 ) -> Iterator[Encoded]:
     """Encode a table or lines. Either one thread encodes, the first rows before the others, or each thread encodes a share.
 

@@ -23,6 +23,7 @@ from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents, ask
 from tamis.earlier.join_table import Always, EventJoins, JoinTable, Moment
 from tamis.earlier.prefilter import is_plain, odd_rows
 from tamis.earlier.retained import Intake
+from tamis.encoding.events.mappings import Mappings
 from tamis.encoding.events.one_event import Form
 from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.top_k import keep_heaviest
@@ -205,6 +206,9 @@ class HistoryMatching(HistoryChanges):
             match = functools.partial(self._candidates_of, events, threads)
             with closing(self._decided(match, ListedEvents(events), k)) as parts:
                 return list(map(then, parts))
+
+    def match_mappings(self, events: Mappings, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        return self.match_flat(events.flat(), threads, k, then)
 
     def _candidates_of(self, events: list[FlatEvent], threads: int) -> list[Part]:
         """The slots whose constant part some events satisfy."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tamis.earlier.block_summary import BLOCK
 from tamis.earlier.prefilter import FROM
 from tamis.earlier.shelf import FEW
+from tamis.encoding.events.mapping_encoder import FEW as FEW_MAPPINGS
 from tamis.engine.limits import USUAL_LIMITS, Limits
 
 
@@ -23,6 +24,8 @@ class StoreLimits(NamedTuple):
     thread. With 0.9 MB each, they took 0.7 times as long."""
     json_share_bytes: int = 1 << 17
     """The same for JSON lines, which take longer."""
+    few_mappings: int = FEW_MAPPINGS
+    """Mappings from which on a batch of them is encoded by column."""
     events_at_once: int = 4096
     """Events that `match_iter` matches at a time."""
     ids_per_lookup: int = 4

@@ -13,6 +13,7 @@ from tamis.earlier.history import History
 from tamis.encoding.events.asked import Asked
 from tamis.encoding.events.json_lines import JsonLines
 from tamis.encoding.events.json_reader import read_event
+from tamis.encoding.events.mappings import Mappings
 from tamis.errors import CapabilityError, EventError, OptionError, WrongEventsError, shortened
 from tamis.kernels.numbers import Bools, I64s
 from tamis.language.event import FlatEvent, flatten
@@ -218,7 +219,7 @@ class Matcher(Subscriptions[IdT]):
             with rows_counted_from(first):
                 read = read_events(batch, attributes)
             for start in range(0, len(read), size):
-                part = read.slice(start, size) if isinstance(read, pa.Table) else read[start : start + size]
+                part = read.slice(start, size)
                 if most is None:
                     yield self._table(part, threads, k, first)
                 else:
@@ -229,7 +230,7 @@ class Matcher(Subscriptions[IdT]):
                 first += len(part)
 
     def _table(
-        self, events: pa.Table | list[FlatEvent] | JsonLines, threads: int | None, k: int | None, first: int = 0
+        self, events: Mappings | pa.Table | JsonLines, threads: int | None, k: int | None, first: int = 0
     ) -> pa.Table:
         """The matches of events that were read. Their rows count from `first` on."""
 
@@ -293,8 +294,9 @@ class Matcher(Subscriptions[IdT]):
             with arrow_errors():
                 self._store.observe(read)
         else:
-            self._check(read)
-            self._store.observe(read)
+            flat = read.flat()
+            self._check(flat)
+            self._store.observe(flat)
 
     def optimize(self) -> None:
         """Plan all subscriptions again with the latest statistics of events, and free the memory of removed ones.
@@ -346,7 +348,7 @@ class Matcher(Subscriptions[IdT]):
 
     def _matched(
         self,
-        events: pa.Table | list[FlatEvent] | JsonLines,
+        events: Mappings | pa.Table | JsonLines,
         threads: int | None,
         k: int | None,
         then: Callable[[Part], R],
@@ -360,10 +362,13 @@ class Matcher(Subscriptions[IdT]):
         if isinstance(events, JsonLines):
             if not self._store.keeps_history:
                 return self._store.match_json(events, workers, limit, then)
-            events = flat_lines(events, self._asked(), self._schema)
+            flat = flat_lines(events, self._asked(), self._schema)
+        elif self._schema is None:
+            return self._store.match_mappings(events, workers, limit, then)
         else:
-            self._check(events)
-        return self._store.match_flat(events, workers, limit, then)
+            flat = events.flat()
+            self._check(flat)
+        return self._store.match_flat(flat, workers, limit, then)
 
     def _asked(self) -> Asked:
         """What subscriptions ask about now, and what the schema declares."""
@@ -376,7 +381,7 @@ class Matcher(Subscriptions[IdT]):
                 self._schema.check_event(event, row)
 
 
-def _read(events: Any, attributes: Iterable[str] | None) -> list[FlatEvent] | pa.Table | JsonLines:
+def _read(events: Any, attributes: Iterable[str] | None) -> Mappings | pa.Table | JsonLines:
     """Events as users give them, or lines of JSON as commands give them."""
     return events if isinstance(events, JsonLines) else read_events(events, attributes)
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.events.json_lines import JsonLines
+from tamis.encoding.events.mappings import Mappings
 from tamis.encoding.expressions.predicate_rows import PredicateRows
 from tamis.engine.interrupts import holding
 from tamis.errors import ReentryError
@@ -213,6 +214,10 @@ class Store(ABC, Generic[ClausesT]):
     @abstractmethod
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         """Match flat events in parts; returns the result of `then` for each part. The thread that matched a part calls `then`."""
+
+    def match_mappings(self, events: Mappings, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        """The same for mappings. A store with a schema needs flat events instead."""
+        return self.match_flat(events.flat(), threads, k, then)
 
     @abstractmethod
     def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:

@@ -92,6 +92,8 @@ class Dimensions:
         """The same for `event_table`, of the columns that the last table had."""
         self.names_form: tuple[Any, ...] | None = None
         """The same again, of all attributes."""
+        self.mapping_form: Any = None
+        """What `mapping_columns` knows of all attributes."""
         self.json_form: tuple[Any, ...] | None = None
         """What `json_lines` knows of all attributes, and the schema that it knows them with."""
 
@@ -161,7 +163,8 @@ class Dimensions:
         return renumbered
 
     def _enter(self, dimension: Dimension) -> None:
-        self.forms, self.table_form, self.names_form, self.json_form = {}, None, None, None
+        self.forms, self.table_form, self.names_form = {}, None, None
+        self.mapping_form, self.json_form = None, None
         self._all.append(dimension)
         self.count += 1
         if dimension.attribute in self.by_attribute:

@@ -9,4 +9,6 @@ Read in this order:
     json_lines     lines of JSON -> a batch                               json_scanner   lines -> values, in one kernel
     json_names     the names that the kernel looks for                    json_columns   values -> columns
     json_reader    one event of JSON, with Python's own reader
+    mappings       a list of mappings                                     mapping_columns  mappings -> columns
+    mapping_encoder  mappings -> a batch, by column or one by one
 """

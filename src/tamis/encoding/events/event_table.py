@@ -134,7 +134,7 @@ def encode_columns(columns: Iterable[Column], dimensions: Dimensions, count: int
             continue
         rows_of.setdefault(column.attribute, {}).setdefault(column.kind, []).append(column.rows)
         if facets.presence is not None:
-            rows = np.unique(column.rows)
+            rows = _distinct(column.rows)
             parts.append(_Part(facets.presence.number, rows, np.zeros(len(rows), np.int64)))
         of_column = _utf8_parts(column, facets)
         parts.extend(of_column)
@@ -275,12 +275,22 @@ def _mismatched(asked: frozenset[Kind | Facet], kinds: dict[Kind | Facet, list[R
     """How many rows have the attribute, but not in all kinds that predicates need."""
     if asked <= kinds.keys() and len(kinds) == 1:
         return 0
-    rows = {kind: np.unique(np.concatenate(parts)) for kind, parts in kinds.items() if parts}
-    present = len(np.unique(np.concatenate(list(rows.values()))))
+    rows = {kind: _together(parts) for kind, parts in kinds.items() if parts}
+    present = len(_together(list(rows.values())))
     if not asked <= rows.keys():
         return present
     complete = functools.reduce(np.intersect1d, [rows[kind] for kind in asked]) if asked else None
     return present - len(complete) if complete is not None else 0
+
+
+def _distinct(rows: Rows) -> Rows:
+    """Ascending rows, each once."""
+    return rows[np.diff(rows, prepend=-1) > 0]
+
+
+def _together(parts: list[Rows]) -> Rows:
+    """The rows of several columns, each once, ascending."""
+    return _distinct(parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts)))
 
 
 def _utf8_parts(column: Column, facets: Facets) -> list[_Part]:

@@ -22,7 +22,7 @@ from tamis.encoding.events.json_scanner import BOOLEAN, DIGITS, INTEGER, KINDS, 
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import UP, I64s, U8s
 from tamis.language.event import FlatEvent, Refused
-from tamis.language.values import Kind, kind_of
+from tamis.language.values import Kind, kind_of, to_microseconds
 
 
 class _Groups(NamedTuple):
@@ -102,7 +102,7 @@ def _group(found: Found, count: int, data: U8s, groups: _Groups, free: I64s, beg
 
 
 def flat_columns(events: Mapping[int, FlatEvent], attributes: Iterable[str]) -> Iterator[Column | Odd]:
-    """The columns of flat events by row, for some attributes. JSON has no moments and no intervals."""
+    """The columns of flat events by row, for some attributes. None of the values is an interval."""
     asked = frozenset(attributes)
     found: dict[tuple[str, type], tuple[list[int], list[Any]]] = {}
     for row, event in events.items():
@@ -118,8 +118,16 @@ def flat_columns(events: Mapping[int, FlatEvent], attributes: Iterable[str]) -> 
     for (name, cls), (rows, kept) in found.items():
         kind = kind_of(kept[0])
         assert kind is not None
-        column = pa.array(kept, pa.large_string()) if kind is Kind.STRING else np.array(kept, _TYPES[cls])
-        yield Column(name, kind, np.array(rows, np.int64), column)
+        yield Column(name, kind, np.array(rows, np.int64), _values_of(kept, kind, cls))
+
+
+def _values_of(values: list[Any], kind: Kind, cls: type) -> Any:
+    """Values of one class as `Column` holds them."""
+    if kind is Kind.STRING:
+        return pa.array(values, pa.large_string())
+    if kind is Kind.TIMESTAMP:
+        return np.array([to_microseconds(value) for value in values], np.int64)
+    return np.array(values, _TYPES[cls])
 
 
 _TYPES: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64, float: np.float64}

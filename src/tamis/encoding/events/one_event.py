@@ -21,7 +21,7 @@ import numpy as np
 
 from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.dimensions.keys import code_of_bits, is_small
-from tamis.encoding.events.event_batch import EventBatch, plain_values, row_of
+from tamis.encoding.events.event_batch import BETWEEN, EventBatch, plain_values, row_of
 from tamis.kernels.fields import reader_of, word_of
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I32s, I64s
@@ -31,9 +31,6 @@ from tamis.language.event import FlatEvent
 _COUNT_OF_NUMBERS, _COUNT_OF_KEYS, _KIND, _DIMENSIONS_AT = range(4)
 HEAD = 4
 _WORDS = 1024
-# The attribute names, joined by a character that no usual name has, identify the form of an event. A tuple of names would take
-# three quarters of the time, but names may be of a class that decides itself what it equals.
-_BETWEEN = "\0"
 _NUMBERS = frozenset({int, float})
 _SCALARS = frozenset({int, float, str, bool, type(None)})
 """Types of values that can be left out. Attributes within an object may be asked about if the object is not."""
@@ -96,7 +93,7 @@ class OneEvent:
         Only this method may be called while dimensions change. A caller that finds that they did calls it again.
         """
         try:
-            return type(event) is dict and self._pack_form(event, dimensions.forms.get(_BETWEEN.join(event)))
+            return type(event) is dict and self._pack_form(event, dimensions.forms.get(BETWEEN.join(event)))
         except Exception:  # names and numbers that are wrong, or more of them than there is room for here
             return False
 
@@ -108,7 +105,7 @@ class OneEvent:
         try:
             if not dimensions.numbers_expected or len(event) > self._most:
                 return False
-            return self._pack_numbers(event, _BETWEEN.join(event), dimensions)
+            return self._pack_numbers(event, BETWEEN.join(event), dimensions)
         except Exception:  # names and numbers that are wrong
             return False
 
@@ -123,7 +120,7 @@ class OneEvent:
         if len(event) > self._most:
             self._reserve(HEAD + 4 * len(event))
         try:
-            names = _BETWEEN.join(event)
+            names = BETWEEN.join(event)
             if self._pack_form(event, dimensions.forms.get(names)):
                 return 0
             if dimensions.numbers_expected and self._pack_numbers(event, names, dimensions):
@@ -225,7 +222,7 @@ def _note(dimensions: Dimensions, joined: str, size: int, most: int) -> None:
     if forms[joined] is not _SEEN_ONCE:  # An event may have a form and other values than the form takes.
         return
     forms[joined] = _HAS_NONE
-    names = joined.split(_BETWEEN)
+    names = joined.split(BETWEEN)
     if len(names) != size:
         return
     asked = {place: dimensions.only_number[name] for place, name in enumerate(names) if name in dimensions.only_number}
