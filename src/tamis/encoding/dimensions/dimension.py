@@ -118,6 +118,9 @@ class Dimension(ABC):
         """The key of a constant that was added."""
         return self.key(constant)
 
+    def listen(self, changed: Callable[[], None]) -> None:  # noqa: B027 - for dimensions of strings
+        """Let `changed` be called whenever keys of strings may have changed."""
+
     def words(self) -> int:
         """How many constants and patterns it knows."""
         return 0
@@ -248,6 +251,9 @@ class LabelledDimension(Dimension):
         relabelling = self._labels.add(missing)
         return [] if relabelling is None else [relabelling]
 
+    def listen(self, changed: Callable[[], None]) -> None:
+        self._labels.changed = changed
+
     def words(self) -> int:
         return len(self._labels)
 
@@ -327,6 +333,9 @@ class PatternDimension(Dimension):
         for pattern in missing:
             self._patterns.add(pattern)
         return []
+
+    def listen(self, changed: Callable[[], None]) -> None:
+        self._patterns.changed = changed
 
     def key(self, value: str) -> int:
         """The number of a pattern that was added."""

@@ -94,7 +94,7 @@ class Relabelling:
 class Labels:
     """The labels of the constants of one dimension, in the region ``first < label < last`` (both even)."""
 
-    __slots__ = ("_arrays", "_label_of", "_texts", "constants", "first", "labels", "last")
+    __slots__ = ("_arrays", "_label_of", "_texts", "changed", "constants", "first", "labels", "last")
 
     def __init__(self, first: int, last: int) -> None:
         self.first = first
@@ -104,6 +104,8 @@ class Labels:
         self._label_of: dict[Any, int] = {}
         self._arrays: dict[str, I64s] = {}
         self._texts: pa.Array | None = None
+        self.changed: Callable[[], None] = _nobody_waits
+        """Called when keys of values may have changed."""
 
     def __len__(self) -> int:
         return len(self.constants)
@@ -165,6 +167,7 @@ class Labels:
         self.constants, self.labels = constants, labels
         self._label_of = dict(zip(constants, labels, strict=True))
         self._arrays, self._texts = {}, None
+        self.changed()
 
     def missing(self, constants: Iterable[Any]) -> list[Any]:
         """The constants that are not there, ascending, each once."""
@@ -173,6 +176,7 @@ class Labels:
     def add(self, constants: list[Any]) -> Relabelling | None:
         """Add constants that are `missing`. If there is no room for all of them, returns how labels must move."""
         self._arrays, self._texts = {}, None
+        self.changed()
         if len(constants) > _FEW:
             return None if self._merge(constants) else self._relabelling(constants)
         for place, constant in enumerate(constants):
@@ -245,6 +249,10 @@ class Labels:
         label_of = dict(zip(constants, spread, strict=True))
         moved = np.array([label_of[constant] for constant in self.constants], np.int64)
         return Relabelling(self, constants, spread, np.array(self.labels, np.int64), moved)
+
+
+def _nobody_waits() -> None:
+    """Instead of a listener."""
 
 
 def _placed(below: int, above: int, lower: Any, new: list[Any], upper: Any) -> list[int]:

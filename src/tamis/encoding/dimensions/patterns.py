@@ -60,6 +60,8 @@ class Patterns(ABC):
         self._next = 0
         # The tiers, and the patterns in none of them: one reference, so that no reader sees the one without the other.
         self._state: tuple[tuple[Tier, ...], dict[str, int]] = ((), {})
+        self.changed: Callable[[], None] = lambda: None
+        """Called when keys of strings may have changed."""
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -81,6 +83,7 @@ class Patterns(ABC):
             _, waiting = self._state
             waiting[pattern] = number
             self._numbers[pattern] = number
+            self.changed()
         return number
 
     def state(self) -> tuple[list[str], list[int]]:
@@ -92,6 +95,7 @@ class Patterns(ABC):
         *given, self._next = numbers
         self._numbers = dict(zip(patterns, given, strict=True))
         self._state = ((), dict(self._numbers))
+        self.changed()
 
     def pattern(self, number: int) -> str:
         """The pattern that has a number."""

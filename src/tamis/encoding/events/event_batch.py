@@ -120,16 +120,18 @@ class PlainValues(NamedTuple):
 def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: bool = True) -> PlainValues | None:
     """The values of an event, attribute by attribute. None if the event must be flattened as a whole, which finds its errors.
 
-    A number or string is plain if its attribute has a single dimension, of the same kind. Attributes without predicates are not
-    read. All other values are flattened and encoded one by one. Returns None instead if that may run code of unknown classes, or
-    if `flattens` is False. The row has numbers first, then strings, then the other values.
+    Attributes without predicates are not read. Values that are neither numbers nor strings are flattened and encoded one by one.
+    Returns None instead if that may run code of unknown classes, or if `flattens` is False. The row has numbers first, of
+    attributes with a single dimension. Other values follow as keys.
     """
     number_of, text_of, asked = dimensions.only_number.get, dimensions.only_text.get, dimensions.by_attribute
+    string_keys = dimensions.string_keys
     numbers: list[float] = []
     dimension: list[int] = []
     keys: list[int] = []
     key_dimension: list[int] = []
     rest: dict[str, Any] = {}
+    mismatched = 0
     # This loop takes 0.1 us for each attribute. So it leaves out checks that can later be done for all numbers or names at once.
     for name, value in event.items():
         if type(name) is not str:
@@ -141,20 +143,33 @@ def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: boo
                 numbers.append(value)
                 dimension.append(number)
             elif name in asked:
-                rest[name] = value
+                if -INT_EXACT < value < INT_EXACT:
+                    of_number = asked[name].number_keys(value)
+                    key_dimension += of_number[0]
+                    keys += of_number[1]
+                    mismatched += of_number[2]
+                else:
+                    rest[name] = value
         elif cls is str:
             text = text_of(name)
-            if text is not None and (value.isascii() or is_well_formed(value)):
+            if text is None and name not in asked:
+                continue
+            if not (value.isascii() or is_well_formed(value)):
+                rest[name] = value
+            elif text is not None:
                 key_dimension.append(text[0])
                 keys.append(text[1](value))
-            elif name in asked:
-                rest[name] = value
+            else:
+                known = string_keys(asked[name], value)
+                key_dimension += known[0]
+                keys += known[1]
+                mismatched += known[2]
         elif value is not None and (name in asked or name in dimensions.parents):
             rest[name] = value
     dimensions.numbers_expected = len(numbers) == len(event)
     dimension += key_dimension
     if not rest:
-        return PlainValues(numbers, dimension, keys, keys, 0, False)
+        return PlainValues(numbers, dimension, keys, keys, mismatched, False)
     writer = _written(rest, event, dimensions) if flattens else None
     if writer is None:
         return None
@@ -162,7 +177,7 @@ def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: boo
     lo = hi = keys + writer.lo
     if writer.lo != writer.hi:
         hi = keys + writer.hi
-    return PlainValues(numbers, dimension, lo, hi, writer.mismatched, True)
+    return PlainValues(numbers, dimension, lo, hi, mismatched + writer.mismatched, True)
 
 
 def _written(rest: dict[str, Any], event: dict[str, Any], dimensions: Dimensions) -> _Writer | None:
@@ -185,6 +200,18 @@ def _written(rest: dict[str, Any], event: dict[str, Any], dimensions: Dimensions
     except EventError:
         return None
     return writer
+
+
+def number_dimensions(event: Mapping[str, Any], only: Mapping[str, int]) -> list[int] | None:
+    """The dimension of each value, if all are plain numbers that predicates ask about. None if not."""
+    try:
+        return [
+            # No attribute is called "", so this ends at the first value that is no plain number.
+            only[name if type(name) is str and (type(value) is float or type(value) is int) else ""]
+            for name, value in event.items()
+        ]
+    except KeyError:
+        return None
 
 
 def has_known_classes(value: Any) -> bool:
@@ -245,6 +272,7 @@ class _Writer:
     """Collects the values of events, one event after another."""
 
     def __init__(self, dimensions: Dimensions, *, lenient: bool = False) -> None:
+        self._dimensions = dimensions
         self._facets = dimensions.by_attribute
         self._lenient = lenient
         self._start = [0]
@@ -260,6 +288,9 @@ class _Writer:
                 continue
             facets = self._facets.get(attribute)
             if facets is None:
+                continue
+            if len(values) == 1 and type(values[0]) is str:
+                self._put_string(facets, values[0])
                 continue
             if facets.presence is not None:
                 self._put(facets.presence, (0,))
@@ -312,6 +343,14 @@ class _Writer:
             if dimension is not None:
                 self._put_scalars(dimension, values)
         return found
+
+    def _put_string(self, facets: Facets, text: str) -> None:
+        """Add the only value of an attribute."""
+        dimension, keys, mismatched = self._dimensions.string_keys(facets, text)
+        self.dimension += dimension
+        self.lo += keys
+        self.hi += keys
+        self.mismatched += mismatched
 
     def _put_scalars(self, dimension: Dimension, values: Iterable[Any]) -> None:
         for value in values:
