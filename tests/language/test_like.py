@@ -98,3 +98,19 @@ def test_a_covered_pattern_matches_nothing_else(wide: str, narrow: str, text: st
     outer, inner = LikePattern.read(wide), LikePattern.read(narrow)
     if outer.covers(inner):
         assert outer.matches(text) or not inner.matches(text)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["%" + "_" * 5_000 + "b%", "%" + "a_" * 5_000 + "b%", "%a" * 5_000 + "b"], ids=["any", "some", "runs"]
+)
+def test_a_long_pattern_and_a_long_text(pattern: str) -> None:
+    """Trying each place of the text for each part of the pattern would take many minutes."""
+    read = LikePattern.read(pattern)
+    assert read.matches("a" * 100_000) is False
+    assert read.matches("a" * 100_000 + "b") is True
+
+
+def test_many_different_characters() -> None:
+    text = "".join(map(chr, range(0x4E00, 0x4E00 + 2_000)))
+    assert LikePattern.read(f"%{'%'.join(text[1:-1:2])}%").matches(text)
+    assert not LikePattern.read(f"%{'%'.join(reversed(text))}%").matches(text)

@@ -245,7 +245,7 @@ def _take(data: U8s, start: I32s, tokens: npt.NDArray[np.int16], is_found: Bools
 
 @inlined
 def _takes(data: U8s, at: int, end: int, tokens: npt.NDArray[np.int16]) -> bool:
-    """As `LikePattern.matches`: greedy with one step back to the last `%`, which is enough."""
+    """Whether a pattern takes a string: greedy with one step back to the last `%`, which is enough."""
     token, star, resume = 0, -1, 0
     while at < end:
         wanted = tokens[token] if token < len(tokens) else _NOTHING

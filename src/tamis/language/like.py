@@ -19,6 +19,8 @@ from tamis.language.values import is_well_formed
 
 ANY_RUN = "%"
 ANY_ONE = "_"
+_KEPT = 256
+"""Symbols of a text whose places are kept as bits, while a pattern is read."""
 
 
 class LikeShape(StrEnum):
@@ -111,31 +113,31 @@ class LikePattern:
         return tokens
 
     def _takes(self, symbols: Sequence[str | Wildcard]) -> bool:
-        """Whether the pattern takes all symbols: greedy with one step back, which is enough for ``%``.
+        """Whether the pattern takes all symbols. A wildcard among the symbols is taken by the same wildcard or by ``%``.
 
-        A wildcard among the symbols is taken by the same wildcard or by ``%``.
+        The tokens are read once. Bit n of `ends` says whether the tokens so far take exactly the first n symbols. So a long
+        pattern and a long text take no more than their lengths times each other in bits, also if ``%`` could end at many places.
         """
-        # `star` remembers the last % and `resume` where its run ends.
-        tokens = self.tokens()
-        at = position = 0
-        star, resume = -1, 0
-        while position < len(symbols):
-            token = tokens[at] if at < len(tokens) else None
-            symbol = symbols[position]
+        places: dict[str | Wildcard, list[int]] = {}
+        for place, symbol in enumerate(symbols):
+            places.setdefault(symbol, []).append(place)
+
+        @functools.lru_cache(_KEPT)
+        def bits(token: str | Wildcard) -> int:
+            return _bits(places.get(token, []))
+
+        every = (1 << len(symbols)) - 1
+        single = every & ~bits(Wildcard(ANY_RUN))
+        ends = 1
+        for token in self.tokens():
             if token == Wildcard(ANY_RUN):
-                star, resume = at, position
-                at += 1
-            elif token is not None and (
-                token == symbol or (token == Wildcard(ANY_ONE) and symbol != Wildcard(ANY_RUN))
-            ):
-                at += 1
-                position += 1
-            elif star >= 0:
-                resume += 1
-                at, position = star + 1, resume
+                lowest = ends & -ends
+                ends = ((every << 1) | 1) & -lowest
             else:
+                ends = (ends & (single if token == Wildcard(ANY_ONE) else bits(token))) << 1
+            if not ends:
                 return False
-        return all(token == Wildcard(ANY_RUN) for token in tokens[at:])
+        return bool(ends >> len(symbols))
 
     def to_regex(self) -> str:
         """The same pattern for RE2, anchored at both ends."""
@@ -148,6 +150,14 @@ class LikePattern:
             else:
                 pieces.append(".*" if part.symbol == ANY_RUN else ".")
         return r"(?s)\A" + "".join(pieces) + r"\z"
+
+
+def _bits(places: Sequence[int]) -> int:
+    """The number whose bits are set at these places, which ascend."""
+    found = bytearray(places[-1] // 8 + 1 if places else 0)
+    for place in places:
+        found[place // 8] |= 1 << place % 8
+    return int.from_bytes(found, "little")
 
 
 def check_character(escape: object) -> None:
