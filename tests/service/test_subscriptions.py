@@ -98,6 +98,18 @@ def test_explain(server: Server) -> None:
         assert client.post("/v1/explain", json=body).status_code == 422
 
 
+@pytest.mark.parametrize("value", [[0] * 10_100, "x" * 161_600], ids=["list", "string"])
+def test_an_explanation_that_would_be_too_long(server: Server, value: Any) -> None:
+    """Each predicate of an explanation repeats the values that it asks about."""
+    for count, status in ((9, 200), (100, 413)):
+        body = {"expression": " AND ".join(["deep = 1"] * count), "event": {"deep": value}}
+        answer = server.client.post("/v1/explain", json=body)
+        assert answer.status_code == status
+    assert kind(answer) == "explanation-too-long"
+    body = {"expression": "NOT " * 99 + "deep = 1", "event": {"deep": value}}
+    assert kind(server.client.post("/v1/explain", json=body)) == "explanation-too-long"
+
+
 def test_many_subscriptions_on_lines(server: Server) -> None:
     rows = [{"subscriber": f"bulk{n % 7}", "name": f"n{n}", "expression": f"bulk = {n}"} for n in range(3000)]
     rows.append({**rows[0], "expression": "bulk = -1"})

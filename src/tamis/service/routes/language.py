@@ -11,7 +11,10 @@ from starlette.responses import Response
 
 from tamis.broker import Broker
 from tamis.errors import OptionError, shortened
-from tamis.language.explain import explain
+from tamis.language.evaluate import flatten_asked
+from tamis.language.event import FlatEvent
+from tamis.language.explain import explain_flat
+from tamis.language.expression import Expression
 from tamis.service.access import AdminVisit, AnyVisit, SubscribeVisit
 from tamis.service.answers import json_bytes
 from tamis.service.documented import ANY_OBJECT, NUMBER, TEXT, TRUTH, Tagged, documented, form, list_of, may_have
@@ -83,7 +86,9 @@ async def explain_event(request: Request, visit: SubscribeVisit, tagged: Tagged 
             if stored
             else checked_event(given["event"], tenant, tagged=tagged)
         )
-        found = explain(expression, event)
+        flat, _ = flatten_asked(expression, event, ())
+        _check_size(expression, flat)
+        found = explain_flat(expression, flat)
         return json_bytes({"truth": found.truth, "text": str(found), "tree": found.to_dict()})
 
     return Response(await tenant.work(call), media_type="application/json")
@@ -104,6 +109,35 @@ def _check_subjects(given: dict[str, Any]) -> None:
     sequence = given.get("event_sequence", 1)
     if type(sequence) is not int or sequence < 0:
         raise OptionError(f"`event_sequence` must be a number from 0 on, not {shortened(sequence)}")
+
+
+_MOST_VALUES = 1_000_000
+"""Values that an explanation may repeat, which takes a second or two. Sixteen characters of a string count as a value."""
+
+
+def _check_size(expression: Expression, event: FlatEvent) -> None:
+    """Refuse an explanation that would fill the memory: each predicate repeats the values that it asks about.
+
+    Raises
+    ------
+    ProblemError
+    """
+    sizes: dict[str, int] = {}
+    count = 0
+    waiting = [(expression, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        waiting += [(operand, depth + 1) for operand in node.operands]
+        for name in () if node.operands else node.attributes():
+            if name not in sizes:
+                sizes[name] = sum(1 + len(each) // 16 if isinstance(each, str) else 1 for each in event.get(name, ()))
+            count += depth * sizes[name]  # Every operand around a predicate is decided anew.
+    if count > _MOST_VALUES:
+        detail = (
+            f"the explanation would look at {count:,} values of the event, and {_MOST_VALUES:,} are the most. "
+            "Hint: explain a part of the expression, or fewer values"
+        )
+        raise ProblemError(413, "explanation-too-long", detail)
 
 
 _COVERING_FIELDS = ("most", "one_value", "limit")
