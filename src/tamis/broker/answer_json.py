@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -16,8 +17,13 @@ def receipt_json(receipt: Receipt, *, with_matches: bool) -> JsonObject:
     """The number of an event and of its matches, and perhaps the matches."""
     found: JsonObject = {"sequence": receipt.sequence, "matches": len(receipt.matches)}
     if with_matches:
-        found["subscriptions"] = [{"subscriber": subscriber, "name": name} for subscriber, name in receipt.matches]
+        found["subscriptions"] = names_json(receipt.matches)
     return found
+
+
+def names_json(pairs: Iterable[tuple[str, str]]) -> list[JsonObject]:
+    """Names of subscribers and of their subscriptions."""
+    return [{"subscriber": subscriber, "name": name} for subscriber, name in pairs]
 
 
 def event_json(event: dict[str, Any]) -> JsonObject:

@@ -22,7 +22,8 @@ Read in this order:
     metrics          counters and histograms, as text             figures          figures of a tenant
     process_metrics  figures of the process                       documented       what OpenAPI says of a route
     socket_protocol  WebSocket with limits on what a client sends
-    note_pages       pages of notes as JSON text                   webhooks         notes that are sent to a URL
+    note_pages       pages of notes as JSON text                   receipts         receipts as JSON text
+    webhooks         notes that are sent to a URL
     routes           the routes, a module for each noun           console          the page for browsers; its plan is in main.js
 
 Only this package knows FastAPI and uvicorn. They are the extra ``tamis[service]``.

@@ -23,6 +23,7 @@ from tamis.service.problems import ProblemError, problem_of
 from tamis.service.routes import (
     administration,
     console,
+    description,
     events,
     health,
     language,
@@ -38,6 +39,9 @@ ROUTERS = tuple(
     for module in (events, subscriptions, notifications, streams, webhooks, language, administration, health)
 )
 """All routes of the API. A request tries one after the other, so the most frequent ones come first."""
+
+_BESIDE = (description.router, console.router)
+"""Routes that are no part of the API."""
 
 
 def make_app(config: ServiceConfig) -> FastAPI:
@@ -55,7 +59,10 @@ def make_app(config: ServiceConfig) -> FastAPI:
         yield
         await service.close()
 
-    app = FastAPI(title="Tamis", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="Tamis", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None
+    )
+    app.state.description = None
     app.add_middleware(Surroundings)
     handlers: tuple[tuple[type[Exception], Any], ...] = (
         (ProblemError, _answer_problem),
@@ -66,7 +73,7 @@ def make_app(config: ServiceConfig) -> FastAPI:
     )
     for kind, handler in handlers:
         app.add_exception_handler(kind, handler)
-    for router in (*ROUTERS, console.router):
+    for router in (*ROUTERS, *_BESIDE):
         # As they are: a request would go twice through the routes of a router that is included.
         app.router.routes.extend(router.routes)
     return app
@@ -112,7 +119,7 @@ def _methods(connection: Request | WebSocket) -> list[str]:
     """The methods of all routes with the path of a request. The answer of Starlette knows those of the first route only."""
     found = {
         method
-        for router in (*ROUTERS, console.router)
+        for router in (*ROUTERS, *_BESIDE)
         for route in router.routes
         if isinstance(route, Route) and route.matches(connection.scope)[0] is not Match.NONE
         for method in route.methods or ()

@@ -58,8 +58,10 @@ class Hub:
         if top >= len(self.hits):
             self.hits = np.concatenate([self.hits, np.zeros(max(len(self.hits), top + 1 - len(self.hits)), np.int64)])
         np.add.at(self.hits, names, 1)
-        if self._waiters:
-            told = np.unique(subscribers).tolist()
+        # As of now is enough: who waits from now on reads the notes of this call first.
+        waiting = np.array(list(self._waiters), np.int64)
+        told = np.intersect1d(subscribers, waiting).tolist() if len(waiting) else []
+        if told:
             with suppress(RuntimeError):  # The loop is closed.
                 self._loop.call_soon_threadsafe(self._wake, told)
 

@@ -14,20 +14,25 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
+from starlette.responses import Response
 
 from tamis.broker import Broker, Receipt
-from tamis.broker.answer_json import JsonObject, receipt_json
+from tamis.broker.answer_json import JsonObject
 from tamis.broker.arguments import plain_key
 from tamis.errors import EventError, OptionError, QueueFullError, TamisError, shortened
 from tamis.service.access import Visit, too_fast
+from tamis.service.answers import json_answer, json_bytes
 from tamis.service.bodies import BLOCK_BYTES, RATED_BLOCK_BYTES, Lines, blocks_of_lines, long_event
 from tamis.service.given import checked_event, checked_fields, event_of, may_have_tags, moment_of
 from tamis.service.json_reader import read_object
 from tamis.service.problems import ProblemError, problem_of
 from tamis.service.rate import Pace, TooLongError
+from tamis.service.receipts import answer_with_list, receipt_text
 
 MOST_RECEIPTS = 100_000
 """Lines of a request that asks for receipts. They are in memory until the end."""
+MOST_RECEIPT_BYTES = 256 * 1024 * 1024
+"""Bytes of the receipts of a request, from which on it ends with an error."""
 _ERRORS_SHOWN = 100
 _WRAPPING = 2048
 """Bytes that a wrapped event may have more: its key and its end."""
@@ -69,10 +74,18 @@ class Published:
     last: int | None = None
     skipped: int = 0
     errors: list[JsonObject] = field(default_factory=list)
-    receipts: list[JsonObject] | None = None
+    receipts: list[bytes] | None = None
+    """As JSON."""
+    receipt_bytes: int = 0
 
-    def record(self) -> JsonObject:
-        found: JsonObject = {
+    def answer(self) -> Response:
+        """The answer to the request."""
+        if self.receipts is None:
+            return json_answer(self._record())
+        return answer_with_list(json_bytes(self._record()), "receipts", self.receipts)
+
+    def _record(self) -> JsonObject:
+        return {
             "events": self.events,
             "matches": self.matches,
             "first_sequence": self.first,
@@ -80,17 +93,17 @@ class Published:
             "skipped": self.skipped,
             "errors": self.errors,
         }
-        return found if self.receipts is None else {**found, "receipts": self.receipts}
 
 
 class LinePublisher:
     """Publishes the lines of one request."""
 
-    def __init__(self, visit: Visit, options: LineOptions) -> None:
+    def __init__(self, visit: Visit, options: LineOptions, most_receipt_bytes: int = MOST_RECEIPT_BYTES) -> None:
         self._visit = visit
         self._tenant = visit.tenant
         self._pace = Pace(visit.tenant.events)
         self._options = options
+        self._most_receipt_bytes = most_receipt_bytes
         self.done = Published(receipts=[] if options.receipts else None)
 
     async def publish(self, request: Request) -> Published:
@@ -142,6 +155,11 @@ class LinePublisher:
 
     def _block(self, block: Lines, broker: Broker) -> None:
         """Publish a block. It runs in a thread."""
+        if self.done.receipt_bytes > self._most_receipt_bytes:
+            detail = (
+                f"the receipts have more than {self._most_receipt_bytes:,} bytes. Hint: send fewer lines in a request"
+            )
+            raise self._at_line(block.first, ProblemError(413, "receipts-too-long", detail))
         lines: list[_Line] = []
         wrong: ProblemError | None = None
         for number, raw in enumerate(block.lines, block.first):
@@ -215,7 +233,10 @@ class LinePublisher:
             if len(self.done.errors) < _ERRORS_SHOWN:
                 self.done.errors.append({"line": number, "detail": str(error)})
             return None
-        problem = problem_of(error) if isinstance(error, TamisError) else error
+        return self._at_line(number, problem_of(error) if isinstance(error, TamisError) else error)
+
+    @staticmethod
+    def _at_line(number: int, problem: ProblemError) -> ProblemError:
         problem.members["line"] = number
         problem.detail = f"line {number}: {problem.detail}"
         return problem
@@ -229,8 +250,10 @@ class LinePublisher:
         done.last = receipts[-1].sequence
         if done.receipts is not None:
             named = self._options.with_matches
-            done.receipts += [
-                {"line": line.number, **receipt_json(each, with_matches=named)}
+            texts = [
+                receipt_text(each, with_matches=named, line=line.number)
                 for line, each in zip(lines, receipts, strict=True)
             ]
+            done.receipts += texts
+            done.receipt_bytes += sum(map(len, texts))
         self._tenant.published_in_thread(len(receipts), matches, seconds)

@@ -4,7 +4,7 @@
     notifications   reading notes, and acknowledging them         language        expressions: checked, explained, compared
     streams         notes as they come                            webhooks        where notes are sent
     administration  figures, changes, retention, schema           health          whether the service lives
-    console         the page of the console
+    console         the page of the console                       description     what OpenAPI says of the routes
 
 A route asks for a visit with the role that it needs, such as ``visit: PublishVisit``. The visit has the tenant, and
 ``await visit.tenant.work(call)`` runs a call of its broker in a thread. No route calls a broker in the event loop.

@@ -59,8 +59,12 @@ async def stats(
     visit: AdminVisit, brief: Annotated[bool, Query(description="Only figures that are quick to find.")] = False
 ) -> Response:
     """Figures about the contents and the work of the broker."""
-    found = await visit.tenant.work(lambda broker: broker.brief() if brief else broker.stats())
-    return json_answer({**found, "retention": _shown(found["retention"])})
+
+    def call(broker: Broker) -> dict[str, Any]:
+        found = broker.brief() if brief else broker.stats()
+        return {**found, "retention": _shown(found["retention"])}
+
+    return await visit.tenant.answer(call)
 
 
 @router.get("/v1/counts", **documented(form(subscribers=NUMBER, subscriptions=NUMBER, events=NUMBER)))
@@ -79,8 +83,11 @@ async def costs(
     seed: Annotated[int, Query(description="It chooses them, if there are more.")] = 0,
 ) -> Response:
     """What subscriptions cost: numbers, and expected nanoseconds for each event, the most expensive first."""
-    found = await visit.tenant.work(lambda broker: broker.costs(most, seed))
-    return json_answer({"costs": [{"number": number, "nanoseconds": cost} for number, cost in found]})
+
+    def call(broker: Broker) -> dict[str, Any]:
+        return {"costs": [{"number": number, "nanoseconds": cost} for number, cost in broker.costs(most, seed)]}
+
+    return await visit.tenant.answer(call)
 
 
 @router.get("/v1/costs/{number}", **documented(_COST))

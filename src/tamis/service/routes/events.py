@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamis.broker import Broker
-from tamis.broker.answer_json import event_json, moment_text, receipt_json
+from tamis.broker.answer_json import event_json, moment_text
 from tamis.errors import OptionError
 from tamis.service.access import AnyVisit, Needs, PublishVisit, SubscribeVisit, too_fast
 from tamis.service.answers import json_answer
@@ -35,6 +35,7 @@ from tamis.service.documented import (
 from tamis.service.given import moment_of, plain_options, published_event, read_expression
 from tamis.service.line_publishing import LineOptions, LinePublisher
 from tamis.service.note_pages import Page
+from tamis.service.receipts import receipt_text
 from tamis.service.tenants import Tenant
 
 router = APIRouter(prefix="/v1", tags=["events"])
@@ -85,7 +86,7 @@ async def publish(
             raise OptionError("with wrapped=true, keys and valid_until stand in the lines only")
         skips = on_error == "skip"
         options = LineOptions(end, k, idempotency_key, key_from, tagged, skips, receipts, with_matches, wrapped)
-        return json_answer((await LinePublisher(visit, options).publish(request)).record())
+        return (await LinePublisher(visit, options).publish(request)).answer()
     if key_from is not None or receipts or wrapped:
         name = "key_from" if key_from is not None else "receipts" if receipts else "wrapped"
         raise OptionError(f"`{name}` is for events on lines. Hint: send Content-Type: application/x-ndjson")
@@ -96,9 +97,11 @@ async def publish(
     began = time.perf_counter()
     receipt = await tenant.publisher.publish(event, end, idempotency_key, k)
     tenant.published(1, len(receipt.matches), time.perf_counter() - began)
-    if not with_matches:
-        return json_answer(receipt_json(receipt, with_matches=False))
-    return await tenant.answer(lambda broker: receipt_json(receipt, with_matches=True))
+    if with_matches:  # Names are looked up.
+        text = await tenant.work(lambda broker: receipt_text(receipt, with_matches=True))
+    else:
+        text = receipt_text(receipt, with_matches=False)
+    return Response(text, media_type="application/json")
 
 
 class PublishRoute(APIRoute):
@@ -159,9 +162,9 @@ async def replay(
     limit: PageSize = 100,
 ) -> Response:
     """The stored events that an expression is true of. Nobody is told."""
-    wanted = read_expression(expression, visit.tenant)
 
     def call(broker: Broker) -> bytes:
+        wanted = read_expression(expression, visit.tenant)
         page = Page(limit)
         for sequence, event in islice(broker.replay(wanted, after), limit):
             if not page.add(sequence, {"sequence": sequence, "event": event_json(event)}):

@@ -69,9 +69,9 @@ class Pages:
         ProblemError
             The token was revoked.
         """
-        visit, page = self._visit, first
-        last = time.monotonic()
+        visit, last = self._visit, time.monotonic()
         async with visit.tenant.hub.waiting(self._subscriber) as waiter:
+            page = first or await self.read()  # Notes may have come before somebody waited for them.
             while not visit.service.stopping.is_set():
                 if page or time.monotonic() - last >= _BEAT:
                     visit.check_token()
