@@ -235,6 +235,34 @@ def test_a_file_instead_of_a_folder(tmp_path: Path) -> None:
     assert_error(path, "is a file")
 
 
+def test_a_process_changes_its_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker stays in its folder, though another one has the same relative name."""
+    for place, subscribers in (("one", ["ann"]), ("two", ["bob", "eve"])):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        with tamis.open("shop") as made:
+            made.subscribe_many(
+                [{"subscriber": each, "name": "all", "expression": "price > 0"} for each in subscribers]
+            )
+            made.publish({"price": 1})
+    files = sorted(Path("shop").iterdir())
+    monkeypatch.chdir(tmp_path / "one")
+    with tamis.open("shop") as broker, tamis.open("shop", read_only=True) as reader:
+        monkeypatch.chdir(tmp_path / "two")
+        assert [each.subscription.subscriber for each in broker.find_subscriptions()] == ["ann"]
+        reader.acknowledge("ann", 1)
+        assert reader.would_match({"price": 1})
+        assert broker.subscriber("ann").cursor == 1
+        broker.backup("copy")
+        broker.subscribe("ann", "free", "price = 0")
+        broker.compact()
+        assert broker.stats()["problem"] is None
+    assert sorted(Path("shop").iterdir()) == files
+    with tamis.open("shop") as other, tamis.open("copy") as copy:
+        assert [other.subscriber(each).cursor for each in ("bob", "eve")] == [0, 0]
+        assert copy.subscriber("ann").cursor == 1
+
+
 def test_a_folder_with_other_files(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear Ann")
     assert_error(tmp_path, "letter.txt")

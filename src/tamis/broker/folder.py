@@ -51,7 +51,8 @@ class Folder:
     """A folder with a broker in it."""
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool) -> None:
-        self.path = Path(os.fsdecode(path))
+        self.path = Path(os.fsdecode(path)).absolute()
+        """Absolute: a process may change its working directory, and files are opened later, too."""
         try:
             is_file, has_tables = self.path.exists() and not self.path.is_dir(), (self.path / TABLES).exists()
         except OSError as error:
