@@ -16,6 +16,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+
+# PyArrow imports this module when it first reads a list, and Python refuses that when the main thread has ended. So other threads
+# could not match their first batch then.
+with suppress(RuntimeError):
+    import concurrent.futures.thread  # noqa: F401
 
 _MOST_WAITED = 10.0
 """Seconds to wait for threads before the process ends anyway: far longer than any kernel takes."""
