@@ -103,18 +103,22 @@ def open_reading(tables: Tables, lock: threading.RLock) -> Reading:
 
 
 class ProgressLine:
-    """Tells users at a terminal how many subscriptions are built, if that takes long. Programs get the line through `logging`."""
+    """Tells users at a terminal how many subscriptions are built, if that takes long. Programs get the line through `logging`.
 
-    _AFTER, _EVERY = 2.0, 1.0
-    """Seconds before the first line, and between two lines."""
+    Parameters
+    ----------
+    after, every : float
+        Seconds before the first line, and between two lines.
+    """
 
-    def __init__(self) -> None:
-        self._next = time.monotonic() + self._AFTER
+    def __init__(self, after: float = 2.0, every: float = 1.0) -> None:
+        self._every = every
+        self._next = time.monotonic() + after
 
     def __call__(self, done: int, total: int) -> None:
         if time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + self._EVERY
+        self._next = time.monotonic() + self._every
         message = f"building the matcher from the tables: {done:,} of {total:,} subscriptions"
         _log.info(message)
         if sys.stderr is not None and sys.stderr.isatty():
