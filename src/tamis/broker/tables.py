@@ -198,7 +198,12 @@ class Tables:
     def rows(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         """Run a statement. The rows of its result are read when they are asked for."""
         with sqlite_errors(self.path):
-            cursor = self._connection.execute(sql, values)
+            try:
+                cursor = self._connection.execute(sql, values)
+            except sqlite3.Error:
+                if not self._connection.in_transaction:  # A statement that writes was a commit of its own.
+                    self.after_failure()
+                raise
         return chain.from_iterable(iter(lambda: self._some(cursor), []))
 
     def _some(self, cursor: sqlite3.Cursor) -> list[Any]:
