@@ -29,7 +29,7 @@ import tamis
 from benchmarks.broker_meetings import meetings
 from tamis.broker.event_text import event_text
 from tamis.broker.moments import moment_of
-from tamis.broker.state import numbers_text
+from tamis.broker.number_lists import numbers_text
 from tamis.broker.tables import Synchronous
 from tamis.experiments.machine import machine, versions
 from tamis.experiments.timing import seconds_of
@@ -106,7 +106,7 @@ class PlainScript:
         ends = np.searchsorted(found["event"].to_numpy(), np.arange(len(events) + 1)).tolist()
         end = None if valid_until is None else moment_of(valid_until)
         rows = (
-            (event_text(event), numbers_text(names[ends[row] : ends[row + 1]].tolist()), keys and keys[row], end)
+            (event_text(event), numbers_text(names[ends[row] : ends[row + 1]]), keys and keys[row], end)
             for row, event in enumerate(events)
         )
         self._tables.execute("BEGIN")
@@ -285,7 +285,10 @@ def first_meeting(home: Path, sizes: Sizes) -> Figures:
 
 _LAYOUTS = {
     "a row for each match": ("CREATE TABLE matches (event INTEGER, subscription INTEGER)", None),
-    "JSON text for each event": ("CREATE TABLE matches (event INTEGER, subscriptions TEXT)", numbers_text),
+    "JSON text for each event": (
+        "CREATE TABLE matches (event INTEGER, subscriptions TEXT)",
+        lambda names: numbers_text(np.array(names, np.int32)),
+    ),
     "bytes for each event": (
         "CREATE TABLE matches (event INTEGER, subscriptions BLOB)",
         lambda names: np.array(names, np.int32).tobytes(),

@@ -14,8 +14,9 @@ import numpy as np
 
 from tamis.broker.event_text import event_text
 from tamis.broker.history_table import known_event
+from tamis.broker.number_lists import numbers_text
 from tamis.broker.retention import Retention
-from tamis.broker.state import State, numbers_text
+from tamis.broker.state import State
 from tamis.errors import OptionError, UnknownIdError, shortened
 from tamis.kernels.numbers import I64s
 from tamis.language.values import INT64_MAX, is_iterable
@@ -100,7 +101,7 @@ class Delivering:
             flat = [known_event(each.text) for each in deliveries]
             state.history.decide(flat, [True] * len(flat), first)
         rows = [
-            (sequence, now, None, each.text, numbers_text(numbers.tolist()))
+            (sequence, now, None, each.text, numbers_text(numbers))
             for sequence, (each, numbers) in enumerate(zip(deliveries, told, strict=True), first)
         ]
         with state.changing():

@@ -15,11 +15,12 @@ from tamis.broker.answers import StandingSubscription, StoredEvent, SubscriberFi
 from tamis.broker.arguments import plain_number
 from tamis.broker.event_text import read_event
 from tamis.broker.moments import as_datetime
+from tamis.broker.number_lists import read_numbers
 from tamis.broker.opening import open_reading
 from tamis.broker.reading import Reading
 from tamis.broker.storage_calls import StorageCalls
 from tamis.broker.subscribing import checked_name
-from tamis.broker.tables import SubscriberRow, read_numbers
+from tamis.broker.tables import SubscriberRow
 from tamis.errors import OptionError, UnknownIdError, shortened
 from tamis.kernels.numbers import I32s
 

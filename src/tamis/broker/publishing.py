@@ -20,8 +20,9 @@ import pyarrow as pa
 
 from tamis.broker.event_text import event_text
 from tamis.broker.live_history import LiveHistory
+from tamis.broker.number_lists import numbers_text
 from tamis.broker.retention import Retention
-from tamis.broker.state import State, numbers_text
+from tamis.broker.state import State
 from tamis.broker.tables import FEW_EVENTS
 from tamis.errors import BrokerError, EventError, TamisError
 from tamis.language.event import FlatEvent, flatten
@@ -338,9 +339,8 @@ class _Batch:
 
     def _take(self, offer: Offer, place: int, found: Any) -> Published:
         sequence = self._state.event + len(self._rows) + 1
-        numbers = _plain_numbers(found)
         valid_until = offer.valid_until[place]
-        self._rows.append((sequence, self._now, valid_until, offer.texts[place], numbers_text(numbers)))
+        self._rows.append((sequence, self._now, valid_until, offer.texts[place], numbers_text(found)))
         self._names.append(found)
         self._counts.append(len(found))
         if valid_until is not None and valid_until > self._now:

@@ -17,10 +17,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tamis.broker.checksums import checked
+from tamis.broker.number_lists import read_numbers
 from tamis.broker.queue_block import Block, without
 from tamis.broker.state import State
 from tamis.broker.stored_ends import last_deleted
-from tamis.broker.tables import MeetingRow, SubscriberRow, Tables, read_numbers
+from tamis.broker.tables import MeetingRow, SubscriberRow, Tables
 from tamis.errors import OptionError, QueueFullError, shortened
 from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.language.values import INT64_MAX

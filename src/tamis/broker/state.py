@@ -19,11 +19,12 @@ from tamis.broker.live_history import LiveHistory
 from tamis.broker.matcher_file import Stamp
 from tamis.broker.matcher_files import MatcherFiles
 from tamis.broker.moments import Clock, moment_of
+from tamis.broker.number_lists import damaged_numbers, numbers_text, read_numbers
 from tamis.broker.queue_block import Told
 from tamis.broker.queues import Queues
 from tamis.broker.schedule import Schedule, Turn
 from tamis.broker.stored_ends import LAST_CHANGE, end_of, last_deleted, last_moment, reaches
-from tamis.broker.tables import EventRow, MeetingRow, SubscriptionRow, Tables, damaged_numbers, read_numbers
+from tamis.broker.tables import EventRow, MeetingRow, SubscriptionRow, Tables
 from tamis.broker.valid_events import ValidEvents
 from tamis.broker.valid_file import SavedEvents
 from tamis.broker.valid_loading import load_quickly, load_valid
@@ -369,7 +370,7 @@ class State:
     def put_meetings(self, meetings: Iterable[Meeting]) -> None:
         """Write meetings to the tables."""
         self.tables.put_meetings(
-            MeetingRow(number, subscription, moment, self.event, numbers_text(events.tolist()))
+            MeetingRow(number, subscription, moment, self.event, numbers_text(events))
             for number, moment, told in meetings
             for subscription, events in told.items()
         )
@@ -481,11 +482,6 @@ class State:
         known = names[(names > 0) & (names < len(self.subscriber_of))]
         if len(known) < len(names) or not self.subscriber_of.view()[known].all():
             raise damaged_numbers(names.tolist())
-
-
-def numbers_text(numbers: Iterable[int]) -> str:
-    """A list of numbers as JSON."""
-    return f"[{','.join(map(str, numbers))}]"
 
 
 def _columns_of(rows: Sequence[SubscriptionRow]) -> tuple[list[int], list[str], list[float]]:

@@ -17,10 +17,9 @@ Times are microseconds since 1970 in UTC. Lists of numbers are JSON text, which 
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -35,9 +34,9 @@ from tamis.broker.checksums import (
     with_checksums,
 )
 from tamis.broker.limits import USUAL_BROKER_LIMITS
+from tamis.broker.number_lists import read_numbers
 from tamis.broker.schema import APPLICATION, MAKING, STEPS
-from tamis.errors import BrokerError, shortened
-from tamis.language.values import INT64_MAX
+from tamis.errors import BrokerError
 from tamis.storage.replacing import flush_folder
 
 MEMORY = ":memory:"
@@ -376,27 +375,6 @@ class Tables:
             self._connection.backup(target)
             target.execute("PRAGMA journal_mode = WAL")
         target.close()
-
-
-def read_numbers(text: str) -> list[int]:
-    """A list of numbers in the tables.
-
-    Raises
-    ------
-    BrokerError
-        The text is damaged.
-    """
-    with suppress(AttributeError, json.JSONDecodeError):
-        # Strings, fractions and the like are JSON, too. They have other characters.
-        numbers: list[int] | int = [] if text.strip("[],0123456789") else json.loads(text)
-        if isinstance(numbers, list) and (numbers or text == "[]") and max(numbers, default=0) <= INT64_MAX:
-            return numbers
-    raise damaged_numbers(text)
-
-
-def damaged_numbers(text: object) -> BrokerError:
-    """The error for a list of numbers that cannot be right."""
-    return BrokerError(f"a list of numbers in the tables cannot be read: {shortened(text)}.{DAMAGED}")
 
 
 def _subscriber_change(column: str, value: str) -> str:
