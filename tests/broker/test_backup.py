@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -55,6 +56,29 @@ def test_a_backup_that_fails_leaves_nothing(
     assert target.exists() != is_new
     broker.backup(target)
     assert [path.name for path in target.iterdir()] == ["broker.sqlite"]
+
+
+def test_notes_are_read_while_a_backup_is_made(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copying a large broker takes long. Readers and publishers do not wait for it."""
+    broker.subscribe("ann", "a", "price < 20")
+    receipt = broker.publish({"price": 1})
+    prices: list[int] = []
+    copy = Tables.backup
+
+    def read() -> None:
+        assert list(receipt.matches) == [("ann", "a")]
+        broker.publish({"price": 2})
+        prices.extend(note.event["price"] for note in broker.notifications("ann"))
+
+    def read_meanwhile(tables: Tables, path: str) -> None:
+        reader = Thread(target=read, daemon=True)
+        reader.start()
+        reader.join(60)
+        copy(tables, path)
+
+    monkeypatch.setattr(Tables, "backup", read_meanwhile)
+    broker.backup(tmp_path / "copy")
+    assert prices == [1, 2]
 
 
 def test_a_backup_is_a_whole_broker(broker: Broker, tmp_path: Path) -> None:

@@ -223,6 +223,25 @@ def test_what_was_left_alone_is_not_checked(tmp_path: Path, monkeypatch: pytest.
     assert len(checks) == 3
 
 
+def test_what_readers_acknowledge_is_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that acknowledges leaves the tables as the last writer left them, also if it closes them last."""
+    checks: list[object] = []
+    path = tmp_path / "broker"
+    with tamis.open(path) as broker:
+        broker.subscribe("ann", "low", "price < 10")
+        broker.publish_many([{"price": 1}] * 4)
+    monkeypatch.setattr(checking, "check", checks.append)
+    for number in (1, 2):
+        with tamis.open(path, read_only=True) as reader:
+            reader.acknowledge("ann", number)
+    with tamis.open(path) as broker, tamis.open(path, read_only=True) as reader:
+        broker.close()
+        reader.acknowledge("ann", 3)
+    with tamis.open(path) as broker:
+        assert [note.sequence for note in broker.notifications("ann")] == [4]
+    assert not checks
+
+
 @pytest.mark.parametrize("size", [400, 6000], ids=["many small events", "few large events"])
 @pytest.mark.skipif(not fault.available(), reason=fault.REASON)
 def test_commits_that_failed_are_no_damage(tmp_path: Path, size: int) -> None:

@@ -23,8 +23,8 @@ Read in this order:
     matcher_files       which matcher in a file is the newest
     asked_attributes    which attributes subscriptions ask about
     reader_matcher      a matcher for brokers that only read     table_rows      rows of Arrow tables as events
+    following           what readers take over from the writer   number_lists    lists of numbers as JSON text
     valid_loading       valid events of a file and the tables
-    number_lists        lists of numbers as JSON text
     cache_names         which files belong to the tables
     schema              the tables' columns, and their versions
     checksums           checksums of rows                        checking        whether the tables are whole

@@ -107,9 +107,16 @@ class Reading:
             return history_of_stored(self.tables, sequence)
 
     def backup(self, path: Path) -> None:
-        """Copy the tables of this moment to a new file."""
-        with self._lock:
-            self.tables.backup(str(path))
+        """Copy the tables of this moment to a new file, through one more connection: that may take long, and others read."""
+        if self.tables.in_memory:
+            with self._lock:
+                self.tables.backup(str(path))
+            return
+        own = Tables(self.tables.path, read_only=True)
+        try:
+            own.backup(str(path))
+        finally:
+            own.close()
 
     def close(self) -> None:
         with self._lock:

@@ -16,6 +16,7 @@ from tamis.broker.checking import closed_mark, ensure_sound, ensure_sound_log
 from tamis.broker.compacting import Compacting
 from tamis.broker.delivering import Delivering
 from tamis.broker.folder import TABLES, Folder
+from tamis.broker.following import Following
 from tamis.broker.forking import part_in_children
 from tamis.broker.history_table import read_options
 from tamis.broker.housekeeping import Housekeeping
@@ -85,10 +86,12 @@ class Session:
             stack.pop_all()
         self._cursors: Tables | None = None
         self._asked = AskedAttributes(self._reading, limits)
+        self._following: Following | None = None
         self._foreign: ReaderMatcher | None = None
         """The matcher, if another process writes."""
         if read_only:
             assert home is not None
+            self._following = Following(self._state, limits)
             self._foreign = ReaderMatcher(self._tables, home, clock, limits, ProgressLine())
         self._expressions = ExpressionReader(None, keeps_history=self.history is not None)
         self._retention = read_retention(self._tables)
@@ -126,8 +129,8 @@ class Session:
     def _look(self) -> None:
         """Bring what is in memory up to the present. The caller holds the lock."""
         self._check_open()
-        if self._read_only:
-            if self._state.refresh():
+        if self._following is not None:
+            if self._following.refresh():
                 self._retention = read_retention(self._tables)
                 self.history = read_options(self._tables)
                 self._expressions = ExpressionReader(None, keeps_history=self.history is not None)
@@ -210,10 +213,12 @@ class Session:
             if not self._read_only and not self._state.is_doubtful:
                 with suppress(BrokerError):  # such as a full disk: then time goes on from the last event or change
                     store_moment(self._tables, self._state.moment)
-            self._reading.close()
-            self._tables.close()
+            # First: if nobody else has the tables open, SQLite copies the log to them when a connection that writes is closed.
+            # They would not be as the last writer left them, and the next process would check all of them.
             if self._cursors is not None:
                 self._cursors.close()
+            self._reading.close()
+            self._tables.close()
             if self._state.last_commit is not None:
                 self._state.last_commit.close()
             if self._folder is not None:

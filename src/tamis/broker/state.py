@@ -23,7 +23,7 @@ from tamis.broker.number_lists import damaged_numbers, numbers_text, read_number
 from tamis.broker.queue_block import Told
 from tamis.broker.queues import Queues
 from tamis.broker.schedule import Schedule, Turn
-from tamis.broker.stored_ends import LAST_CHANGE, end_of, last_deleted, last_moment, reaches
+from tamis.broker.stored_ends import LAST_CHANGE, end_of, last_deleted, last_moment
 from tamis.broker.tables import EventRow, MeetingRow, SubscriptionRow, Tables
 from tamis.broker.valid_events import ValidEvents
 from tamis.broker.valid_file import SavedEvents
@@ -74,7 +74,6 @@ class State:
         self.subscriber_of = GrowingArray(np.int32)
         """By subscription: the number of its subscriber."""
         self.schedule = Schedule()
-        self._seen = tables.data_version()
         self._known = 0
         """The last subscriber whose queue is known."""
         self._valid: ValidEvents | None = None
@@ -420,20 +419,10 @@ class State:
             except Exception:  # The notes are stored, whatever a listener does.
                 _log.exception("a listener of the broker has failed")
 
-    def refresh(self) -> bool:
-        """Read what another process has written. For brokers that only read. Returns whether it has written anything."""
-        self.moment = max(self.moment, moment_of(self.clock()))
-        version = self.tables.data_version()
-        if version == self._seen:
-            return False
-        self._seen = version
-        with self.tables.snapshot():
-            self.moment = max(self.moment, last_moment(self.tables))
-            if not reaches(self.queues.end, last_deleted(self.tables)):
-                self.queues, self._known = Queues(self._limits), 0
-            self.catch_up()
-            self.change = self.tables.last("subscriptions", "change")
-        return True
+    def begin_queues(self) -> None:
+        """Make the queues again from the tables."""
+        self.queues, self._known = Queues(self._limits), 0
+        self.catch_up()
 
     def catch_up(self) -> None:
         """Put into the queues what the tables have and the queues do not have yet."""
