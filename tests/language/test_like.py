@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
 
 import pytest
@@ -114,3 +116,41 @@ def test_many_different_characters() -> None:
     text = "".join(map(chr, range(0x4E00, 0x4E00 + 2_000)))
     assert LikePattern.read(f"%{'%'.join(text[1:-1:2])}%").matches(text)
     assert not LikePattern.read(f"%{'%'.join(reversed(text))}%").matches(text)
+
+
+def _read_by_character(pattern: str, escape: str | None) -> str | None:
+    """A regular expression of the pattern, read one character after another. None if the escape is wrong."""
+    pieces, escaped = [], False
+    for symbol in pattern:
+        if escaped:
+            if symbol not in ("%", "_", escape):
+                return None
+            pieces.append(re.escape(symbol))
+            escaped = False
+        elif symbol == escape:
+            escaped = True
+        else:
+            pieces.append({"%": ".*", "_": "."}.get(symbol, re.escape(symbol)))
+    return None if escaped else "".join(pieces)
+
+
+@pytest.mark.parametrize("escape", [None, "!", "%", "_", "^", "]", "-", "\\", "a"])
+def test_patterns_are_read_as_character_by_character(escape: str | None) -> None:
+    rng = random.Random(5)
+    wrong = 0
+    for _ in range(400):
+        pattern = "".join(rng.choices(f"aXİ%_{escape or '!'}", (4, 2, 1, 4, 1, 2), k=rng.randrange(8)))
+        expected = _read_by_character(pattern, escape)
+        try:
+            read = LikePattern.read(pattern, escape)
+        except LiteralError:
+            assert expected is None
+            wrong += 1
+            continue
+        assert expected is not None
+        text = "".join(rng.choices("aX!%_", k=rng.randrange(6)))
+        assert read.matches(text) == bool(re.fullmatch(expected, text, re.DOTALL)), (pattern, escape, text)
+        assert all(left != right for left, right in itertools.pairwise(read.parts) if left == Wildcard("%"))
+        folded = LikePattern.read(pattern, escape, fold=True)
+        assert folded.parts == tuple(part.lower() if isinstance(part, str) else part for part in read.parts)
+    assert (wrong > 20) == (escape is not None)

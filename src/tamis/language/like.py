@@ -10,6 +10,7 @@ A pattern is a sequence of texts and wildcards. Its *shape* says what can serve 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -39,6 +40,9 @@ class Wildcard:
     symbol: str
 
 
+_ANY = Wildcard(ANY_RUN)
+
+
 @dataclass(frozen=True, slots=True)
 class LikePattern:
     """A LIKE pattern as parts: literal strings and wildcards, no two literals or two ``%`` in a row.
@@ -63,36 +67,43 @@ class LikePattern:
         if escape is not None:
             check_character(escape)
         parts: list[str | Wildcard] = []
+        if escape is None or escape not in pattern:
+            middle = pattern.strip(ANY_RUN)
+            if ANY_ONE not in middle and ANY_RUN not in middle:  # as nearly all patterns
+                if pattern[:1] == ANY_RUN:
+                    parts.append(_ANY)
+                if middle:
+                    parts.append(middle.lower() if fold else middle)
+                    if pattern[-1] == ANY_RUN:
+                        parts.append(_ANY)
+                return LikePattern._of(parts)
         run: list[str] = []
-
-        def close_run() -> None:
-            if run:
-                text = "".join(run)
-                parts.append(text.lower() if fold else text)
-                run.clear()
-
-        position = 0
-        while position < len(pattern):
-            symbol = pattern[position]
+        symbols = iter(re.split(f"([%_{re.escape(escape or '')}])", pattern))
+        at = 0
+        for text in symbols:
+            run.append(text)
+            at, symbol = at + len(text), next(symbols, "")
             if symbol == escape:
-                position += 1
-                if position == len(pattern) or pattern[position] not in (ANY_RUN, ANY_ONE, escape):
+                between, symbol = next(symbols), next(symbols, "")
+                if between or not symbol:
                     raise LiteralError(
                         f"in LIKE {shortened(pattern)} the escape {shortened(escape)} must come before %, _ or itself "
-                        f"(character {position})"
+                        f"(character {at + 1})"
                     )
-                run.append(pattern[position])
-            elif symbol == ANY_RUN:
-                close_run()
-                if not parts or parts[-1] != Wildcard(ANY_RUN):
-                    parts.append(Wildcard(ANY_RUN))
-            elif symbol == ANY_ONE:
-                close_run()
-                parts.append(Wildcard(ANY_ONE))
-            else:
                 run.append(symbol)
-            position += 1
-        close_run()
+                at += 2
+                continue
+            if any(run):
+                literal = "".join(run)
+                parts.append(literal.lower() if fold else literal)
+            run.clear()
+            if symbol == ANY_ONE or (symbol == ANY_RUN and (not parts or parts[-1] != _ANY)):
+                parts.append(Wildcard(symbol))
+            at += 1
+        return LikePattern._of(parts)
+
+    @staticmethod
+    def _of(parts: list[str | Wildcard]) -> LikePattern:
         return LikePattern(tuple(parts), _shape(parts), "".join(part for part in parts if isinstance(part, str)))
 
     def matches(self, text: str) -> bool:

@@ -2,7 +2,7 @@
 
 matcher           Matcher: matching, plans, statistics                       read this first
 subscriptions     Matcher as a dictionary; subscription, rejected: what users read back
-bulk_add, replacing                        many subscriptions in one call
+bulk_add, replacing                        many subscriptions in one call; collecting: without the collector of cycles
 expression_reader, event_input, json_input, options   what users give: expressions, events, numbers
 store, limits     what both stores share, and their sizes
 engine_store      storing subscriptions over the engine

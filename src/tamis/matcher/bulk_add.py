@@ -27,6 +27,7 @@ from tamis.errors import (
 from tamis.kernels.numbers import I64s
 from tamis.language.expression import Expression
 from tamis.language.values import is_iterable
+from tamis.matcher.collecting import paused_collector
 from tamis.matcher.event_input import arrow_errors
 from tamis.matcher.expression_reader import ExpressionReader, kept
 from tamis.matcher.expression_store import ExpressionBlock, GivenExpressions, TableRows
@@ -46,7 +47,8 @@ def add_expressions(
     addition.check_ids()
     given = list_of_expressions(expressions, addition.count)
     addition.weigh(weights)
-    return addition.add(given)
+    with paused_collector():
+        return addition.add(given)
 
 
 def add_rows(store: Store[Any], reader: ExpressionReader, table: pa.Table, on_error: object) -> list[Rejected]:
@@ -62,7 +64,8 @@ def add_rows(store: Store[Any], reader: ExpressionReader, table: pa.Table, on_er
         return addition.add_predicates(table.column(form))
     texts, wrong_texts = _texts_of(table.column(form))
     addition.reject(wrong_texts)
-    return addition.add(texts)
+    with paused_collector():
+        return addition.add(texts)
 
 
 class _Addition:

@@ -18,7 +18,13 @@ def between(lo: int, hi: int) -> Intervals:
 
 
 def points(keys: Iterable[int]) -> Intervals:
-    return union(((key, key),) for key in keys)
+    merged: list[tuple[int, int]] = []
+    for key in sorted(keys):
+        if merged and key <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], key)
+        else:
+            merged.append((key, key))
+    return tuple(merged)
 
 
 def union(parts: Iterable[Intervals]) -> Intervals:

@@ -94,6 +94,8 @@ class Compiler:
         self._scalars = scalars
         self._changing = changing
         self._factors = factors
+        self._asked_by: dict[int, list[_Asked]] | None = None
+        """What predicates ask, by their identity, while expressions with them are compiled."""
 
     def compile(self, expression: Expression) -> Compiled:
         return self.compile_many([expression])[0]
@@ -105,15 +107,23 @@ class Compiler:
     def trees(self, expressions: Iterable[Expression]) -> list[Expression]:
         """Expressions in keys that are not multiplied out: And and Or over leaves, or a constant."""
         normal = [to_nnf(expression) for expression in expressions]
-        self.add_constants(node for expression in normal for node in expression.walk() if isinstance(node, Predicate))
-        return [self._tree(expression) for expression in normal]
+        before, self._asked_by = self._asked_by, {}
+        try:
+            self.add_constants(
+                node for expression in normal for node in expression.walk() if isinstance(node, Predicate)
+            )
+            return [self._tree(expression) for expression in normal]
+        finally:
+            self._asked_by = before
 
     def add_constants(self, predicates: Iterable[Predicate]) -> None:
         """Add the constants of predicates to their dimensions."""
         constants: dict[tuple[str, Facet], dict[Scalar, None]] = {}
         for predicate in predicates:
-            for asked in _asked(predicate):
-                constants.setdefault((predicate.attribute, asked.facet), {}).update(dict.fromkeys(asked.constants))
+            for asked in self._asked(predicate):
+                known = constants.setdefault((predicate.attribute, asked.facet), {})
+                for constant in asked.constants:
+                    known[constant] = None
         for (attribute, facet), added in constants.items():
             self.add_column(attribute, facet, added)
 
@@ -143,11 +153,19 @@ class Compiler:
         """Whether events are known to have at most one value of the attribute."""
         return attribute in self._scalars
 
+    def _asked(self, predicate: Predicate) -> list[_Asked]:
+        if self._asked_by is None:
+            return _asked(predicate)
+        asked = self._asked_by.get(id(predicate))
+        if asked is None:
+            asked = self._asked_by[id(predicate)] = _asked(predicate)
+        return asked
+
     def _tree(self, node: Expression) -> Expression:
         if isinstance(node, And):
-            return self._merged_and([self._tree(operand) for operand in node.operands])
+            return self._merged_and(self._operands(node, negated=True))
         if isinstance(node, Or):
-            return _merged_or([self._tree(operand) for operand in node.operands])
+            return _merged_or(self._operands(node, negated=False))
         if isinstance(node, Constant):
             return node
         if isinstance(node, Not):
@@ -157,6 +175,27 @@ class Compiler:
             return self._test(node)
         assert isinstance(node, Predicate)
         return self._predicate(node, negated=False)
+
+    def _operands(self, node: And | Or, negated: bool) -> list[Expression]:
+        """The operands in keys. Those that ask about points, all negated or none, become one leaf for each dimension.
+
+        Long lists of patterns are such operands. Merging their leaves later would take most of the time of compiling them.
+        """
+        operands: list[Expression] = []
+        keys: dict[int, list[int]] = {}
+        for operand in node.operands:
+            predicate = operand.operand if isinstance(operand, Not) else operand
+            if isinstance(predicate, Predicate) and negated is (
+                (predicate is not operand) is not (predicate.operator in POSITIVE)
+            ):
+                asked = self._asked(predicate)
+                if len(asked) == 1 and asked[0].intervals is points and predicate.operator not in NULL_TESTS:
+                    dimension = self.dimensions.get(predicate.attribute, asked[0].facet)
+                    keys.setdefault(dimension.number, []).extend(map(dimension.constant_key, asked[0].constants))
+                    continue
+            operands.append(self._tree(operand))
+        mode = Mode.NONE if negated else Mode.SOME
+        return [leaf(number, mode, points(same)) for number, same in keys.items()] + operands
 
     def _test(self, test: TruthTest) -> Expression:
         """A test of a positive predicate: it is UNKNOWN where the event has no key in the dimension."""
@@ -192,7 +231,7 @@ class Compiler:
     def _positive(self, predicate: Predicate) -> list[tuple[int, Intervals]]:
         """Dimension and intervals of the positive form."""
         found = []
-        for asked in _asked(predicate):
+        for asked in self._asked(predicate):
             dimension = self.dimensions.get(predicate.attribute, asked.facet)
             keys = [dimension.constant_key(constant) for constant in asked.constants]
             found.append((dimension.number, asked.intervals(keys)))
@@ -344,13 +383,18 @@ def _asked(predicate: Predicate) -> list[_Asked]:
     return [_Asked(facet, constants(values), intervals)]
 
 
-_LIKE_FACETS = {LikeShape.SUFFIX: "reversed", LikeShape.CONTAINS: "needle", LikeShape.GENERAL: "regex"}
+_NAMES = {LikeShape.SUFFIX: "reversed", LikeShape.CONTAINS: "needle", LikeShape.GENERAL: "regex"}
+_LIKE_FACETS = {
+    (case, shape): Facet(" ".join(filter(None, (case, _NAMES.get(shape)))) or Facet.STRING)
+    for case in (None, *Case)
+    for shape in LikeShape
+}
 
 
 def _asked_like(pattern: LikePattern, case: Case | None) -> _Asked:
     """What a LIKE pattern asks about strings in a case."""
-    name, shape = _LIKE_FACETS.get(pattern.shape), pattern.shape
-    facet = Facet(" ".join(filter(None, (case, name))) or Facet.STRING)
+    shape = pattern.shape
+    facet = _LIKE_FACETS[case, shape]
     if shape is LikeShape.ANYTHING:
         return _Asked(facet, (), _everything)
     if shape in (LikeShape.PREFIX, LikeShape.SUFFIX):
@@ -376,6 +420,8 @@ def _everything(keys: Sequence[int]) -> Intervals:
 
 def _between_pairs(keys: Sequence[int]) -> Intervals:
     """From each first key up to, and without, the key behind it. The last pair may lack its end."""
+    if len(keys) == 2:
+        return between(keys[0], keys[1] - 1)
     return union(between(lo, hi - 1) for lo, hi in zip_longest(keys[::2], keys[1::2], fillvalue=KEY_MAX + 1))
 
 
