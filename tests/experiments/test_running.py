@@ -14,6 +14,7 @@ from _pytest.mark import ParameterSet
 import tamis
 from tamis.errors import ExperimentError
 from tamis.experiments import measuring, running, tasks
+from tamis.experiments.aging import aging_store
 from tamis.experiments.catalog import find_figures
 from tamis.experiments.contenders import CONTENDERS
 from tamis.experiments.figure import MEMORY, Figure
@@ -22,6 +23,8 @@ from tamis.experiments.point import Point
 from tamis.experiments.running import Progress, need, run
 from tamis.experiments.scales import LAPTOP, SMOKE, Scale
 from tamis.kernels.notice import notice
+from tamis.matcher.matcher import matcher_over
+from tamis.matcher.paper_store import PaperStore
 from tamis.workload import generate, preset
 
 TINY = SMOKE._replace(least=100, most=100)
@@ -72,6 +75,19 @@ def test_every_figure_is_measured(figure: Figure, tmp_path: Path) -> None:
     point = few or next(point for name, point in points.items() if name not in ("tamis", "scan"))
     curves = figure.curves(TINY, run([point], TINY, tmp_path, apart=False))
     assert any(value.number is not None for values in curves.values() for value in values)
+
+
+def test_an_aging_store_is_never_built_again() -> None:
+    """Its tables would be chosen anew, and those of No-change are frozen."""
+    store = aging_store(Point("dynamic", DENSE, options=(("max_schema", 2),)))
+    matcher: tamis.Matcher[int] = matcher_over(store)
+    assert isinstance(store, PaperStore)
+    index = store.index
+    for first in range(0, 3_000, 100):
+        matcher.add_many(range(first, first + 100), [f"a = {number}" for number in range(first, first + 100)])
+        for number in range(max(first - 300, 0), max(first - 200, 0)):
+            matcher.remove(number)
+    assert store.index is index
 
 
 def test_a_wrong_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,11 @@ from tamis.experiments.checking import check_matcher
 from tamis.experiments.contenders import find_contender
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
-from tamis.experiments.timing import best_of
+from tamis.experiments.timing import PASSES, best_of
 from tamis.workload import WorkloadConfig, generate
 
 ADJUSTING_STEPS = 4
 """Steps from one distribution to the other."""
-_PASSES = 9
 
 
 def adjusting(point: Point, scale: Scale) -> dict[str, Any]:
@@ -66,6 +65,6 @@ def _insert_one_by_one(matcher: Any, table: pa.Table) -> None:
 
 
 def _figures(matcher: Any, events: pa.Table, scale: Scale) -> dict[str, Any]:
-    seconds = best_of(lambda: matcher.match_batch(events, 1), _PASSES, scale.budget, time.process_time)
+    seconds = best_of(lambda: matcher.match_batch(events, 1), PASSES, scale.budget, time.process_time)
     figures = {"events": len(events), "microseconds": seconds / len(events) * 1e6}
     return {"kinds": {"other": figures}}

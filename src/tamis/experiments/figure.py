@@ -22,6 +22,9 @@ SHRUNK = "Numbers of subscriptions are divided as the scale says."
 Place: TypeAlias = int | float | str
 """A value of the horizontal axis; a word stands for a bar."""
 
+FIRST = "the first place"
+"""The first place of a line, whatever it is."""
+
 
 class Spot(NamedTuple):
     """A place on a plot, and the point that is measured for it."""
@@ -38,8 +41,10 @@ class Metric(NamedTuple):
     """What the vertical axis of a plot shows."""
 
     label: str
-    read: Callable[[Mapping[str, Any]], float | None]
-    """From the figures of a point to a number, which is never 0. None: it has no such figure."""
+    unit: str
+    """The unit of its numbers, as it stands behind a number."""
+    read: Callable[[Mapping[str, Any], int], float | None]
+    """From the figures of a point, and its number of subscriptions, to a number, never 0. None: there is no such figure."""
 
 
 class Value(NamedTuple):
@@ -49,15 +54,23 @@ class Value(NamedTuple):
     number: float | None
     failure: str = ""
 
+    @property
+    def reason(self) -> str:
+        """Why it failed, without the name of the exception and the hint for users."""
+        return re.sub(r"^[\w.]+Error: | Hint: .*$|(?<=every range);.*$", "", self.failure)
+
 
 class Curves(dict[str, list[Value]]):
     """The lines of a figure: name -> values, in the order of the horizontal axis."""
 
+    unit: str = ""
+    """The unit of the values."""
+
     def at(self, line: str, place: Place | None) -> Value:
         """The value of a line at a place; None is the last place of all."""
         values = self.get(line, [])
-        if place is None and values:
-            return values[-1]
+        if values and (place is None or place == FIRST):
+            return values[-1 if place is None else 0]
         return next((value for value in values if value.place == place), Value(place or "", None, "not measured"))
 
 
@@ -68,9 +81,13 @@ class Verdict(NamedTuple):
     """None: it could not be tested."""
     ours: str
     """What was measured, in words."""
+    claimed: bool = True
+    """Whether there is a claim at all."""
 
     @property
     def word(self) -> str:
+        if not self.claimed:
+            return "no claim"
         return "not tested" if self.held is None else "held" if self.held else "not held"
 
 
@@ -99,6 +116,8 @@ class Figure:
         Whether the horizontal axis is logarithmic.
     departures : str
         How our experiment differs from the paper's.
+    claimed_by : str
+        Who claims it.
     """
 
     paper: str
@@ -112,6 +131,7 @@ class Figure:
     judge: Judge
     log: bool = False
     departures: str = ""
+    claimed_by: str = "The paper claims"
 
     @property
     def name(self) -> str:
@@ -129,6 +149,7 @@ class Figure:
     def curves(self, scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> Curves:
         """The lines of the plot, from the results of its points."""
         curves = Curves()
+        curves.unit = self.metric.unit
         for spot in self.seeded(scale):
             curves.setdefault(spot.line, []).append(self._value(spot, results.get(spot.point)))
         return curves
@@ -146,7 +167,8 @@ class Figure:
         if "failure" in result:
             return Value(spot.place, None, result["failure"])
         figures = result["figures"]
-        return Value(spot.place, self.metric.read(figures["parts"][spot.part] if spot.part else figures))
+        shown = figures["parts"][spot.part] if spot.part else figures
+        return Value(spot.place, self.metric.read(shown, spot.point.workload.subscriptions))
 
 
 def spots_of(contenders: Iterable[str], places: Sequence[tuple[Place, Any]]) -> list[Spot]:
@@ -158,8 +180,8 @@ def spots_of(contenders: Iterable[str], places: Sequence[tuple[Place, Any]]) -> 
     ]
 
 
-def _microseconds(kind: str) -> Callable[[Mapping[str, Any]], float | None]:
-    return lambda figures: float(kind_of(figures, kind)["microseconds"])
+def _microseconds(kind: str) -> Callable[[Mapping[str, Any], int], float | None]:
+    return lambda figures, _: float(kind_of(figures, kind)["microseconds"])
 
 
 def kind_of(figures: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -168,15 +190,22 @@ def kind_of(figures: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return cast(dict[str, Any], kinds.get(kind, kinds["other"]))
 
 
-def _bytes(figures: Mapping[str, Any]) -> float | None:
+def _bytes(figures: Mapping[str, Any], _: int) -> float | None:
     return None if figures["index_bytes"] is None else figures["index_bytes"] / 2**20 or None
 
 
-MATCHING = Metric("microseconds for an event", _microseconds("planted"))
-MATCHING_OTHER = Metric("microseconds for an event (other events)", _microseconds("other"))
-BUILDING = Metric("seconds to build", lambda figures: float(figures["build_seconds"]))
-MEMORY = Metric("MiB of the index", _bytes)
-COMPARING = Metric(
-    "comparisons of values for an event", lambda figures: kind_of(figures, "planted").get("predicates") or None
+MATCHING = Metric("microseconds for an event", "µs", _microseconds("planted"))
+MATCHING_OTHER = Metric("microseconds for an event (other events)", "µs", _microseconds("other"))
+BUILDING = Metric("seconds to build", "s", lambda figures, _: float(figures["build_seconds"]))
+BUILDING_EACH = Metric(
+    "microseconds to build, for a subscription", "µs", lambda figures, count: figures["build_seconds"] / count * 1e6
 )
-INSERTING = Metric("microseconds for an insertion", lambda figures: float(figures["insert_microseconds"]))
+MEMORY = Metric("MiB of the index", "MiB", _bytes)
+MEMORY_EACH = Metric(
+    "bytes of the index, for a subscription", "bytes", lambda figures, count: figures["index_bytes"] / count
+)
+COMPARING = Metric(
+    "comparisons of values for an event",
+    "comparisons",
+    lambda figures, _: kind_of(figures, "planted").get("predicates") or None,
+)

@@ -27,7 +27,7 @@ from tamis.earlier.retained import Retained
 from tamis.errors import ExperimentError
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
-from tamis.experiments.timing import best_of, seconds_of
+from tamis.experiments.timing import PASSES, best_of, seconds_of
 from tamis.kernels.numbers import I32s
 from tamis.language.evaluate import evaluate_flat
 from tamis.language.event import FlatEvent, flatten
@@ -35,7 +35,6 @@ from tamis.matcher.limits import StoreLimits
 from tamis.matcher.matcher import matcher_over, new_store
 from tamis.workload import Workload, generate
 
-_PASSES = 9
 _CHECKED = 3
 """Profiles that the reference evaluator decides for each checked event."""
 _MOST_EARLIER = 100_000
@@ -137,7 +136,7 @@ def _decided(
     def decide_all() -> list[list[int]]:
         return [decide(joined, flat, candidates) for flat, candidates in events]
 
-    seconds = best_of(decide_all, _PASSES, scale.budget, time.process_time)
+    seconds = best_of(decide_all, PASSES, scale.budget, time.process_time)
     return _figures(
         seconds, len(events), sum(map(len, decide_all())), candidates=sum(len(slots) for _, slots in events)
     )
@@ -155,7 +154,7 @@ def _matched(filtered: bool, texts: Sequence[str], earlier: pa.Table, table: pa.
         _check(drawn.intersection(found), {slot for slot in drawn if _is_true(texts[slot], flat, before)})
         before.append(flat)
     matches = len(matcher.match_batch(table, threads=1))
-    seconds = best_of(lambda: matcher.match_batch(table, threads=1), _PASSES, scale.budget, time.process_time)
+    seconds = best_of(lambda: matcher.match_batch(table, threads=1), PASSES, scale.budget, time.process_time)
     return {**_figures(seconds, len(table), matches), "build_seconds": building}
 
 

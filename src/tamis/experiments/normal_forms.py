@@ -18,10 +18,9 @@ from tamis.experiments.checking import check_matcher
 from tamis.experiments.contenders import find_contender
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
-from tamis.experiments.timing import best_of, seconds_of
+from tamis.experiments.timing import PASSES, best_of, seconds_of
 from tamis.workload import Workload, generate
 
-_PASSES = 9
 _WORDS = {"dnf": (" AND ", " OR "), "cnf": (" OR ", " AND ")}
 """Form -> the words within a clause and between clauses."""
 
@@ -40,7 +39,7 @@ def normal_forms(point: Point, scale: Scale) -> dict[str, Any]:
     events = workload.events(scale.events)
     check_matcher(matcher, table, events.slice(0, scale.checked))
     found = matcher.match_batch(events, 1)
-    seconds = best_of(lambda: matcher.match_batch(events, 1), _PASSES, scale.budget, time.process_time)
+    seconds = best_of(lambda: matcher.match_batch(events, 1), PASSES, scale.budget, time.process_time)
     figures = {
         "events": len(events),
         "microseconds": seconds / len(events) * 1e6,

@@ -7,16 +7,16 @@ FOLDER/ps-tree-6.svg        its plots
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from math import exp, log
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tamis.experiments.catalog import PAPERS, find_figures
-from tamis.experiments.contenders import CONTENDERS, find_contender
+from tamis.experiments.claims import shown_number
 from tamis.experiments.figure import Curves, Figure, Verdict
 from tamis.experiments.findings import finding_of
+from tamis.experiments.leaderboard import leaderboard_rows
 from tamis.experiments.plots import drawn
 from tamis.experiments.point import Point
 from tamis.experiments.profiles import Profile, profile_of
@@ -29,16 +29,27 @@ _ABOUT = (
     "stands beside the papers' indexes."
 )
 _READING = (
-    "A claim of an order is held if the order is the same. A claim with a figure is held from half of the paper's lead on, "
-    "counted on a logarithmic scale: 89 % less is a lead of 9 times, and 3 times is enough. Claims that join several are held "
-    "if all of them are. All times are of one thread, on events that are encoded already; compiling is not counted. The "
-    "answers of each point were compared with those of a scan on some events."
+    "A claim of an order is held if the order is the same; values within a tenth of each other count as equal. A claim with a "
+    "lead is held from half of the paper's lead on, counted on a logarithmic scale: 89 % less is a lead of 9 times, and 3 times "
+    "is enough. *Close* is within a factor of two, and *orders of magnitude* are at least 10 times. Claims are judged at the "
+    "last place of the plot, unless they say *always* or name another place. Claims that join several are held if all of them "
+    "are. All times are of one thread, on events that are encoded already; compiling is not counted. The answers of each point "
+    "were compared with those of a scan on some events."
+)
+_NAMES = (
+    "Names in the plots: *SCAN* tries one subscription after the other. *BE-B* is BE-Tree built from all subscriptions at once, "
+    "*OpIndex-BS* is OpIndex without signatures, *Propagation-wp* is propagation with prefetching, and *No-change* is dynamic "
+    "clustering whose tables are frozen. *Dense* workloads have 100 attributes, *sparse* ones 30,000. *Uniform* and *Zipf* are "
+    "how often attributes occur. Operators of class *low* are = and IN. *Med* has comparisons and BETWEEN as well, *high* "
+    "also <> and NOT IN."
 )
 _COMPARED = (
-    "How many times as long as our engine each contender takes for an event: geometric mean, least and most over all workloads "
-    "that both were measured on."
+    "How many times as long as our engine each contender takes for an event: the geometric mean, the least and the most over all "
+    "workloads that both were measured on, and the mean for the workloads of each paper. The numbers in brackets are workloads. "
+    "Contenders stand in the plots of their own papers, so rows are about different workloads: compare rows within a paper. "
+    "Contenders with few workloads come last."
 )
-_SYMBOLS = {"held": "held", "not held": "**not held**", "not tested": "*not tested*"}
+_SYMBOLS = {"held": "held", "not held": "**not held**", "not tested": "*not tested*", "no claim": "no claim"}
 
 
 class Judged(NamedTuple):
@@ -48,6 +59,8 @@ class Judged(NamedTuple):
     curves: Curves
     verdict: Verdict
     profile: Profile | None
+    machines: tuple[str, ...]
+    """The machines that it was measured on. A run does not mix them, but pages may be about several runs."""
 
 
 class Pages(NamedTuple):
@@ -63,9 +76,14 @@ def write_pages(folder: Path, scale: Scale, pages: Path | None = None) -> Pages:
     target = folder if pages is None else pages
     points = [point for figure in find_figures() for point in figure.points(scale)]
     results = results_of(points, scale, folder)
-    judged = {paper: there for paper in PAPERS if (there := _judged(paper, scale, results))}
-    if not judged:
-        return Pages([], [])
+    judged = {paper: there for paper in PAPERS if (there := judged_figures(find_figures(paper), scale, results))}
+    return write_judged(target, judged, results, scale) if judged else Pages([], [])
+
+
+def write_judged(
+    target: Path, judged: Mapping[str, Sequence[Judged]], results: Mapping[Point, Mapping[str, Any]], scale: Scale
+) -> Pages:
+    """Write the pages of judged figures into a folder. The leaderboard is that of the results."""
     front = target / "index.md"
     files = [front]
     for paper, there in judged.items():
@@ -77,13 +95,15 @@ def write_pages(folder: Path, scale: Scale, pages: Path | None = None) -> Pages:
     return Pages(files, [each for there in judged.values() for each in there])
 
 
-def _judged(paper: str, scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> list[Judged]:
-    """The figures of a paper that were measured whole."""
+def judged_figures(figures: Iterable[Figure], scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> list[Judged]:
+    """The figures that were measured whole."""
     judged = []
-    for figure in find_figures(paper):
-        if all(point in results for point in figure.points(scale)):
-            curves = figure.curves(scale, results)
-            judged.append(Judged(figure, curves, figure.judge(curves), profile_of(figure, scale, results)))
+    for figure in figures:
+        points = figure.points(scale)
+        if all(point in results for point in points):
+            curves, profile = figure.curves(scale, results), profile_of(figure, scale, results)
+            machines = tuple(dict.fromkeys(_machine(results[point]) for point in points))
+            judged.append(Judged(figure, curves, figure.judge(curves), profile, machines))
     return judged
 
 
@@ -97,12 +117,18 @@ def _paper_page(paper: str, judged: Sequence[Judged], scale: Scale) -> str:
     lines = [
         f"# {title}",
         "",
-        f"Scale: {scale.name}. How to read this page, the machine and all verdicts: [Experiments](index.md).",
+        f"Scale: {scale.name}. How to read this page, and all verdicts: [Experiments](index.md).",
         "",
     ]
+    machines = list(dict.fromkeys(machine for each in judged for machine in each.machines))
+    if len(machines) == 1:
+        lines += [f"Machine: {machines[0]}.", ""]
     for family, group in _families(judged):
         name = _named(family)
         lines += [f"## {name}", "", f"![{name}: {group[0].figure.title}]({paper}-{family}.svg)", ""]
+        if len(machines) > 1:
+            there = dict.fromkeys(machine for each in group for machine in each.machines)
+            lines += [f"Machine: {'; '.join(there)}.", ""]
         for each in group:
             lines += _figure_lines(each)
     return "\n".join(lines).rstrip() + "\n"
@@ -119,13 +145,13 @@ def _figure_lines(judged: Judged) -> list[str]:
     lines = [
         f"**{_named(figure.number)}. {figure.title}.**",
         "",
-        f"- The paper claims: {figure.claim}",
+        f"- {figure.claimed_by}: {figure.claim}",
         f"- Its figures: {figure.says}",
         f"- Ours: {verdict.ours}.",
         f"- Verdict: {_SYMBOLS[verdict.word]}.",
     ]
     found = finding_of(figure.name)
-    if found and not verdict.held:
+    if found and verdict.held is False:
         lines.append(f"- Why: {found}")
     if figure.departures:
         lines.append(f"- Departures: {figure.departures}")
@@ -153,23 +179,19 @@ def _table(judged: Judged) -> list[str]:
             if value is None:
                 cells.append("")
             elif value.number is not None:
-                cells.append(_number(value.number))
+                cells.append(shown_number(value.number))
             else:
                 cells.append("—")
                 if value.failure and value.failure != "not measured":
-                    notes.append(f"{name} at {place}: {value.failure}")
+                    notes.append(f"{name} at {place}: {value.reason}")
         lines.append(_row([name, *cells]))
     if notes:
         lines += ["", f"Missing: {'; '.join(notes)}."]
-    return ["<details><summary>Values</summary>", "", *lines, "", "</details>"]
+    return [f"<details><summary>Values: {judged.figure.metric.label}</summary>", "", *lines, "", "</details>"]
 
 
 def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
-
-
-def _number(number: float) -> str:
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _front_page(
@@ -177,9 +199,11 @@ def _front_page(
 ) -> str:
     every = [each for there in judged.values() for each in there]
     counts = {word: sum(each.verdict.word == word for each in every) for word in _SYMBOLS}
+    machines = " ".join(_machines(judged))
     run = (
-        f"This run: scale {scale.name}. {_machine(results)} Of {len(every)} figures, the claims of "
-        f"{counts['held']} held, of {counts['not held']} did not hold, and {counts['not tested']} could not be tested."
+        f"This run: scale {scale.name}. {machines} Of {len(every)} figures, the claims of "
+        f"{counts['held']} held, and of {counts['not held']} did not hold. {counts['not tested']} could not be tested, and for "
+        f"{counts['no claim']} there is no claim."
     )
     lines = [
         "# Experiments of the papers",
@@ -190,7 +214,9 @@ def _front_page(
         "",
         _READING,
         "",
-        *_leaderboard(results),
+        _NAMES,
+        "",
+        *_leaderboard(scale, results),
         "## Verdicts",
         "",
         _row(["figure", "shows", "verdict", "ours"]),
@@ -208,47 +234,35 @@ def _anchor(family: str) -> str:
     return _named(family).lower().replace(" ", "-")
 
 
-def _machine(results: Mapping[Point, Mapping[str, Any]]) -> str:
-    for result in results.values():
-        about = result["machine"]
-        versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
-        return (
-            f"Machine: {about['processor']} ({about['model']}), {about['cores']} cores, {about['system']}, "
-            f"Python {about['python']}, {versions}, Tamis {result['tamis']}."
-        )
-    return ""
+def _machines(judged: Mapping[str, Sequence[Judged]]) -> list[str]:
+    """The machines that figures were measured on: one for all, or each with its papers or figures."""
+    found: dict[str, list[str]] = {}
+    for paper, there in judged.items():
+        several = len({machine for each in there for machine in each.machines}) > 1
+        for each in there:
+            for machine in each.machines:
+                found.setdefault(machine, []).append(f"{paper} {each.figure.family}" if several else paper)
+    if len(found) == 1:
+        return [f"Machine: {text}." for text in found]
+    return [f"Machine of {', '.join(dict.fromkeys(names))}: {text}." for text, names in found.items()]
 
 
-def _leaderboard(results: Mapping[Point, Mapping[str, Any]]) -> list[str]:
-    """How contenders compare over all workloads that they have in common with our engine."""
-    times: dict[str, dict[str, float]] = {}
-    for point, result in results.items():
-        plain = not point.options and point.task == "matching"
-        if plain and "figures" in result:
-            kinds = result["figures"]["kinds"]
-            workload = str(sorted(point.to_dict()["workload"].items()))
-            times.setdefault(point.contender, {})[workload] = kinds.get("planted", kinds["other"])["microseconds"]
-    ours = times.get("tamis", {})
-    rows = []
-    for name, there in times.items():
-        common = ours.keys() & there.keys()
-        if name != "tamis" and common:
-            ratios = [there[workload] / ours[workload] for workload in common]
-            rows.append((exp(sum(map(log, ratios)) / len(ratios)), min(ratios), max(ratios), len(common), name))
+def _machine(result: Mapping[str, Any]) -> str:
+    about = result["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+    return (
+        f"{about['processor']} ({about['model']}), {about['cores']} cores, {about['system']}, Python {about['python']}, "
+        f"{versions}, Tamis {result['tamis']}"
+    )
+
+
+def _leaderboard(scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> list[str]:
+    rows = leaderboard_rows(scale, results)
     if not rows:
         return []
-    lines = [
-        "## Leaderboard",
-        "",
-        _COMPARED,
-        "",
-        _row(["", "mean", "least", "most", "workloads"]),
-        _row(["---", "---:", "---:", "---:", "---:"]),
-        _row([find_contender("tamis").label, "1", "1", "1", str(len(ours))]),
-    ]
-    for mean, least, most, count, name in sorted(rows):
-        lines.append(_row([CONTENDERS[name].label, _number(mean), _number(least), _number(most), str(count)]))
-    return [*lines, ""]
+    head, *others = rows
+    rule = _row(["---", *["---:"] * (len(head) - 1)])
+    return ["## Leaderboard", "", _COMPARED, "", _row(head), rule, *map(_row, others), ""]
 
 
 def _write(file: Path, text: str) -> Path:

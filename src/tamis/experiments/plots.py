@@ -1,14 +1,16 @@
 """Plots of figures with matplotlib, as SVG: a figure's plots side by side, one line or bar for each contender.
 
-Axes of time and memory are logarithmic, as most of the papers' are. Text stays text, and the same figures give the same file.
+Axes of time and memory are logarithmic, as most of the papers' are. Where values differ by little, they start at 0. Text stays
+text, and the same figures give the same file.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tamis.experiments.claims import shown_number
 from tamis.experiments.figure import Curves, Figure
 
 if TYPE_CHECKING:
@@ -16,31 +18,61 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 5.2, 3.7
 """Inches of one plot."""
+_LOGARITHMIC = 10.0
+"""The least spread of values for a logarithmic axis. With less, it would make small differences look large."""
 _MOST_BESIDE = 2
 """Plots side by side. More go below."""
 
-# Ours is black and bold; a paper's own indexes have warm colours, the others cold ones. Each has its colour everywhere.
-_COLOURS = {
-    "Tamis": "#111111",
-    "SCAN": "#9a9a9a",
-    "k-index": "#1f77b4",
-    "Propagation": "#17a2a2",
-    "Propagation-wp": "#0b6b6b",
-    "Gryphon": "#5b8c2a",
-    "SIFT": "#7a5cc0",
-    "Counting": "#7a5cc0",
-    "BE-Tree": "#d62728",
-    "BE-B": "#f08a8a",
-    "OpIndex": "#b8860b",
-    "OpIndex-BS": "#e0b94a",
-    "OpIndex, kept sorted": "#6b4e00",
-    "PSTBloom": "#e8650a",
-    "PSTHash": "#c2188b",
-    "PS-Tree": "#a0522d",
-    "DuckDB": "#555577",
-    "polars": "#8899aa",
+
+class Style(NamedTuple):
+    """How a line looks."""
+
+    colour: str
+    marker: str
+
+
+# Ours is black and bold; a paper's own indexes have warm colours, the others cold ones. A line looks the same in every plot.
+STYLES = {
+    "Tamis": Style("#111111", "X"),
+    "SCAN": Style("#9a9a9a", "o"),
+    "k-index": Style("#1f77b4", "s"),
+    "Propagation": Style("#17a2a2", "D"),
+    "Propagation-wp": Style("#0b6b6b", "d"),
+    "Gryphon": Style("#5b8c2a", "^"),
+    "Gryphon, equalities only": Style("#9bc46a", "8"),
+    "SIFT": Style("#7a5cc0", "v"),
+    "Counting": Style("#7a5cc0", "v"),
+    "BE-Tree": Style("#d62728", "P"),
+    "BE-B": Style("#f08a8a", "*"),
+    "OpIndex": Style("#b8860b", "<"),
+    "OpIndex-BS": Style("#e0b94a", ">"),
+    "OpIndex, kept sorted": Style("#6b4e00", "d"),
+    "PSTBloom": Style("#e8650a", "p"),
+    "PSTHash": Style("#c2188b", "h"),
+    "PSTHash, up to 4,096 cells": Style("#e58fcb", "H"),
+    "PS-Tree": Style("#a0522d", "p"),
+    "Static": Style("#d62728", "P"),
+    "Dynamic": Style("#e8650a", "p"),
+    "No-change": Style("#1f77b4", "s"),
+    "Cluster Index": Style("#d62728", "P"),
+    "Interval Index": Style("#e8650a", "p"),
+    "Hybrid Index": Style("#c2188b", "h"),
+    "Segment Tree": Style("#b8860b", "<"),
+    "Interval Tree": Style("#17a2a2", "D"),
+    "DuckDB": Style("#555577", "x"),
+    "polars": Style("#8899aa", "+"),
+    "OpIndex, DNF": Style("#b8860b", "<"),
+    "OpIndex, CNF": Style("#e8650a", "p"),
+    "Tamis, DNF": Style("#111111", "X"),
+    "Tamis, CNF": Style("#777777", "*"),
+    "0.1% match": Style("#1f77b4", "s"),
+    "1.0% match": Style("#b8860b", "<"),
+    "10.0% match": Style("#d62728", "P"),
+    "each join once": Style("#111111", "X"),
+    "each profile's join anew": Style("#1f77b4", "s"),
+    "with the pre-filter": Style("#111111", "X"),
+    "without it": Style("#1f77b4", "s"),
 }
-_MARKERS = "osD^vP*X<>ph8"
 
 
 def drawn(figures: Sequence[Figure], curves: Sequence[Curves]) -> str:
@@ -51,7 +83,14 @@ def drawn(figures: Sequence[Figure], curves: Sequence[Curves]) -> str:
     beside = min(len(figures), _MOST_BESIDE)
     rows = -(-len(figures) // beside)
     with matplotlib.rc_context(
-        {"svg.fonttype": "none", "svg.hashsalt": "tamis", "font.size": 9.0, "axes.grid": True, "grid.alpha": 0.25}
+        {
+            "svg.fonttype": "none",
+            "svg.hashsalt": "tamis",
+            "font.size": 9.0,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+            "axes.axisbelow": True,
+        }
     ):
         canvas = Canvas(figsize=(_WIDTH * beside, _HEIGHT * rows), layout="constrained")
         places = canvas.subplots(rows, beside, squeeze=False)
@@ -84,13 +123,22 @@ def _plot(axes: Axes, figure: Figure, curves: Curves) -> None:
         if figure.log:
             axes.set_xscale("log")
         _mark_places(axes, curves)
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        if _spread(curves) < _LOGARITHMIC:
+            axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
+        else:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+            axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_title(_title(figure), fontsize=9.5)
     axes.set_xlabel(figure.axis)
     axes.set_ylabel(figure.metric.label)
+
+
+def _spread(curves: Curves) -> float:
+    """The highest value as a multiple of the lowest."""
+    numbers = [value.number for values in curves.values() for value in values if value.number is not None]
+    return max(numbers) / min(numbers) if numbers else 1.0
 
 
 def _title(figure: Figure) -> str:
@@ -100,15 +148,16 @@ def _title(figure: Figure) -> str:
 
 
 def _lines(axes: Axes, curves: Curves) -> None:
-    for line, (name, values) in enumerate(curves.items()):
+    for name, values in curves.items():
+        style = STYLES[name]
         there: list[tuple[Any, float]] = [(value.place, value.number) for value in values if value.number is not None]
         axes.plot(
             [place for place, _ in there],
             [number for _, number in there],
             label=name,
-            color=_COLOURS.get(name),
-            marker=_MARKERS[line % len(_MARKERS)],
-            markersize=4.5,
+            color=style.colour,
+            marker=style.marker,
+            markersize=5.0,
             linewidth=2.4 if name == "Tamis" else 1.4,
         )
 
@@ -131,16 +180,12 @@ def _bars(axes: Axes, curves: Curves) -> None:
             [height for _, height in there],
             width,
             label=name,
-            color=_COLOURS.get(name),
+            color=STYLES[name].colour,
         )
         # Small bars beside large ones are hard to read.
-        axes.bar_label(drawn_bars, fmt=_height, fontsize=7)
+        axes.bar_label(drawn_bars, fmt=shown_number, fontsize=7)
     axes.set_xticks(range(len(places)), [str(place) for place in places])
     axes.set_ylim(bottom=0)
-
-
-def _height(number: float) -> str:
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _short(place: Any) -> str:

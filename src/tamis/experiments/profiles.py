@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from tamis.experiments.figure import Figure, Spot, kind_of
+from tamis.experiments.claims import shown_number
+from tamis.experiments.figure import MATCHING_OTHER, Figure, Spot, kind_of
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
+
+_PLANTED = ("ps-tree", "be-tree")
+"""Papers whose events are made from subscriptions. In the others both are drawn independently."""
 
 
 class Profile(NamedTuple):
@@ -22,8 +26,8 @@ class Profile(NamedTuple):
     rows: list[list[str]]
 
 
-def _counted(name: str) -> Callable[[Mapping[str, Any], int], float | None]:
-    return lambda figures, _: kind_of(figures, "planted").get(name)
+def _counted(name: str, kind: str = "planted") -> Callable[[Mapping[str, Any], int], float | None]:
+    return lambda figures, _: kind_of(figures, kind).get(name)
 
 
 def _index_bytes(figures: Mapping[str, Any], count: int) -> float | None:
@@ -35,28 +39,42 @@ def _build_microseconds(figures: Mapping[str, Any], count: int) -> float | None:
     return figures["build_seconds"] / count * 1e6 if "build_seconds" in figures else None
 
 
-_COLUMNS: tuple[tuple[str, Callable[[Mapping[str, Any], int], float | None]], ...] = (
-    ("µs an event", _counted("microseconds")),
-    ("matches", _counted("matches")),
-    ("candidates", _counted("candidates")),
-    ("predicates", _counted("predicates")),
-    ("nodes", _counted("nodes")),
-    ("µs to build a subscription", _build_microseconds),
-    ("bytes a subscription", _index_bytes),
-)
+def _columns(kind: str, planted: bool) -> tuple[tuple[str, Callable[[Mapping[str, Any], int], float | None]], ...]:
+    """The columns of a figure that shows events of this kind. If its paper has planted events, other ones stand beside them."""
+    return (
+        ("µs an event", _counted("microseconds", kind)),
+        ("matches", _counted("matches", kind)),
+        ("candidates", _counted("candidates", kind)),
+        ("filtered", _counted("filtered", kind)),
+        ("predicates", _counted("predicates", kind)),
+        ("nodes", _counted("nodes", kind)),
+        ("µs an event made without subscriptions", _counted("microseconds", "other") if planted else _none),
+        ("candidates of it", _counted("candidates", "other") if planted else _none),
+        ("µs to build a subscription", _build_microseconds),
+        ("bytes a subscription", _index_bytes),
+    )
+
+
+def _none(figures: Mapping[str, Any], count: int) -> None:
+    """What a figure does not show."""
 
 
 def profile_of(figure: Figure, scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> Profile | None:
     """The profile of a figure, or None if its points count no work."""
     rows = []
+    other = figure.metric is MATCHING_OTHER
+    columns = _columns("other" if other else "planted", not other and figure.paper in _PLANTED)
     for spot in _ends(figure.seeded(scale)):
         figures = results.get(spot.point, {}).get("figures", {})
+        figures = figures.get("parts", {}).get(spot.part, figures)
         if "kinds" in figures:
             count = spot.point.workload.subscriptions
-            cells = [_number(read(figures, count)) for _, read in _COLUMNS]
+            cells = [_number(read(figures, count)) for _, read in columns]
             place = f"{spot.place:,}" if isinstance(spot.place, int) else str(spot.place)
             rows.append([spot.line, place, *cells])
-    return Profile(["", figure.axis, *(name for name, _ in _COLUMNS)], rows) if rows else None
+    used = [column for column in range(len(columns)) if any(row[2 + column] not in ("", "0") for row in rows)]
+    kept = [[*row[:2], *(row[2 + column] for column in used)] for row in rows]
+    return Profile(["", figure.axis, *(columns[column][0] for column in used)], kept) if rows else None
 
 
 def _ends(spots: list[Spot]) -> list[Spot]:
@@ -68,6 +86,4 @@ def _ends(spots: list[Spot]) -> list[Spot]:
 
 
 def _number(number: float | None) -> str:
-    if number is None:
-        return ""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+    return "" if number is None else shown_number(number)

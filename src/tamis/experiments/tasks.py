@@ -1,7 +1,6 @@
 """Tasks: the ways to measure a point. Each takes the point and the scale, and returns figures.
 
     matching   the time of events, planted and other, the time to build, and the bytes of the index
-    inserting  the time to insert subscriptions one by one, into an index that holds the others
     normal-forms  expressions of several clauses, see `normal_forms`
     aging      the time of events while the oldest subscriptions are replaced, see `aging`
     adjusting  the time of events while subscriptions of one distribution are replaced by those of another
@@ -23,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.errors import CapabilityError, ExperimentError
+from tamis.errors import ExperimentError
 from tamis.experiments.adjusting import adjusting
 from tamis.experiments.aging import aging
 from tamis.experiments.contenders import LIBRARIES, find_contender
@@ -32,15 +31,10 @@ from tamis.experiments.joining import joining
 from tamis.experiments.normal_forms import normal_forms
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
-from tamis.experiments.timing import best_of_each
+from tamis.experiments.timing import PASSES, best_of_each
 from tamis.workload import AlertsConfig, Workload, generate
 
 Figures = dict[str, Any]
-
-_PASSES = 9
-"""The most timed passes over the events of a kind. The scale's budget may allow fewer."""
-_INSERTED = 200
-"""Subscriptions that are inserted one by one and timed."""
 
 
 def measured(point: Point, scale: Scale) -> Figures:
@@ -72,7 +66,7 @@ def _timed(one: Filled, checker: TableRows | None, kind: str, count: int, scale:
         _check(one, checker, table.slice(0, scale.checked))
     events = one.take(table)
     found = one.match(events)
-    best = best_of_each({"match": partial(one.match, events)}, _PASSES, scale.budget, time.process_time)["match"]
+    best = best_of_each({"match": partial(one.match, events)}, PASSES, scale.budget, time.process_time)["match"]
     return {
         "events": count,
         "microseconds": best / count * 1e6,
@@ -91,28 +85,9 @@ def _check(one: Filled, checker: TableRows, events: Any) -> None:
         raise ExperimentError(f"{len(answers)} matches, but a scan finds {len(right)}: the answers are not equal")
 
 
-def _inserting(point: Point, scale: Scale) -> Figures:
-    """How long the last subscriptions take to be inserted, one by one."""
-    contender = find_contender(point.contender)
-    rows = TableRows(generate(point.workload))
-    index = rows.index(contender.index_name, point.index_options)
-    if not index.capabilities.dynamic:
-        raise CapabilityError(f"{contender.label} is static: it is built again instead of growing")
-    last = max(len(rows.rows) - min(_INSERTED, len(rows.rows) // 2), 0)
-    index.insert(rows.rows[:last])
-    single = [rows.rows[place : place + 1] for place in range(last, len(rows.rows))]
-    gc.collect()
-    begun = time.process_time()
-    for row in single:
-        index.insert(row)
-    seconds = time.process_time() - begun
-    return {"insert_microseconds": seconds / len(single) * 1e6, "inserted": len(single)}
-
-
 TASKS: Mapping[str, Callable[[Point, Scale], Figures]] = MappingProxyType(
     {
         "matching": _matching,
-        "inserting": _inserting,
         "adjusting": adjusting,
         "aging": aging,
         "normal-forms": normal_forms,

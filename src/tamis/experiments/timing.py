@@ -10,6 +10,9 @@ from typing import Any, TypeAlias
 Clock: TypeAlias = Callable[[], float]
 """What tells seconds: time.perf_counter, or time.process_time for work of one thread."""
 
+PASSES = 49
+"""The most timed passes over the events of a kind: enough that one of them is undisturbed. The scale's budget may allow fewer."""
+
 
 def seconds_of(work: Callable[[], Any], clock: Clock = time.perf_counter) -> float:
     """The seconds of one run of some work."""
