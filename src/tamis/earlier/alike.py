@@ -45,7 +45,12 @@ class AlikeEvents:
                 if read is None:
                     return None
                 found[name] = read
-        except (KeyError, ValueError, OverflowError):  # other attributes, other numbers of values, or wrong values
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            OverflowError,
+        ):  # other attributes, other numbers of values, or wrong values
             return None
         return cls(found, len(events)) if found else None
 
@@ -83,13 +88,9 @@ class AlikeEvents:
 
 def _read(values: Sequence[Given]) -> tuple[Kind, Any] | None:
     """The values of one attribute as an array; None if they are several of one event, or of types that arrays do not have."""
+    if type(values[0]) is tuple:
+        values = [value for (value,) in values]  # A ValueError if there are several.
     types = set(map(type, values))
-    if types == {tuple}:
-        columns = list(zip(*values, strict=True))
-        if len(columns) != 1:
-            return None
-        [values] = columns
-        types = set(map(type, values))
     if len(types) != 1:
         return None
     [of] = types

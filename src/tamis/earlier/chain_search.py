@@ -16,7 +16,7 @@ import numpy as np
 
 from tamis.earlier.attribute_index import Wanted
 from tamis.earlier.column import Column
-from tamis.earlier.key_chains import NOBODY, KeyChains, Table, place_of
+from tamis.earlier.key_chains import NOBODY, KeyChains, place_of, read_chains
 from tamis.earlier.key_ranges import MISSING, ODD
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.fields import packed_fields, reader_of, words_in
@@ -134,16 +134,19 @@ def _passes_for(words: Packed, row: int, position: int) -> int:
 
 
 @brief_kernel
-def some_of_chain(table: Table, before: I64s, sought: Sought, words: Packed, tests: int, longest: int) -> int:
+def some_of_chain(
+    chains: Packed, domain: int, key: int, first: int, end: int, words: Packed, tests: int, longest: int
+) -> int:
     """Whether an event of a chain satisfies all tests. OPEN if an odd value decides, or the chain is too long."""
-    place = place_of(table, sought.domain, sought.key)
+    table, before = read_chains(chains)
+    place = place_of(table, domain, key)
     position = table.latest[place] if table.domains[place] != MISSING else NOBODY
     found = NO
-    while position >= sought.first:
+    while position >= first:
         if longest == 0:
             return OPEN
         longest -= 1
-        passes = _passes(words, tests, position) if position < sought.end else NO
+        passes = _passes(words, tests, position) if position < end else NO
         if passes == YES:
             return YES
         found = max(found, passes)
@@ -189,7 +192,7 @@ def _packed(tests: Sequence[Test]) -> Packed:
 
 def search(chains: KeyChains, sought: Sought, tests: Sequence[Test]) -> int:
     """Whether an event with a key satisfies some tests."""
-    return int(some_of_chain(chains.table, chains.before, sought, _packed(tests), len(tests), _LONGEST))
+    return some_of_chain(chains.packed, *sought, _packed(tests), len(tests), _LONGEST)
 
 
 def search_rows(before: I64s, heads: I64s, firsts: I64s, of_rows: Sequence[RowTest], tests: Sequence[Test]) -> I8s:

@@ -82,9 +82,14 @@ def values_of(events: Iterable[LogEvent], attribute: str) -> list[Given]:
     return [event.get(attribute, _NAN) for event in events]
 
 
+def has_plain_names(event: dict[Any, Any]) -> bool:
+    """Whether no name is of a class that may decide itself what it equals."""
+    return set(map(type, event)) <= _TEXT
+
+
 def is_raw(event: Any) -> bool:
     """Whether an event may be kept as it came."""
-    return type(event) is dict and set(map(type, event)) <= _TEXT and set(map(type, event.values())) <= _RAW
+    return type(event) is dict and has_plain_names(event) and set(map(type, event.values())) <= _RAW
 
 
 def may_be_wrong(event: LogEvent, names: Collection[str]) -> bool:

@@ -70,6 +70,8 @@ NONE = KEY_MAX
 _LAST_LABEL = 2**62
 _NUMBERS = frozenset({float, int, type(None)})
 _TEXTS = frozenset({str})
+_FLAT = frozenset({tuple, float})
+"""Types of the values of flat events, of which NaN stands for none."""
 
 Given: TypeAlias = Any
 """The values of an attribute in an event of the log: a tuple, or the value of a raw event, which may be outside the language.
@@ -235,8 +237,8 @@ class Column:
         domains, keys = self._domains.grow(count), self._keys.grow(count)
         self.count += count
         kinds = set(map(type, values))
-        if kinds == {tuple} and all(len(each) == 1 for each in values):
-            values = [value for (value,) in values]
+        if tuple in kinds and kinds <= _FLAT and all(type(each) is float or len(each) == 1 for each in values):
+            values = [each if type(each) is float else each[0] for each in values]
             kinds = set(map(type, values))
         if kinds <= _NUMBERS and _put_numbers(values, domains, keys, self.seen):
             return
@@ -385,6 +387,10 @@ class Column:
         self._texts.pinned = texts
         self._text_keys(list(texts))
 
+    def has_order_for(self, wanted: RangesByKind | None) -> bool:
+        """Whether `ranges` changes no keys."""
+        return wanted is None or Kind.STRING not in wanted or self._texts.is_ordered
+
     def ranges(self, wanted: RangesByKind) -> dict[int, list[KeyRange]]:
         """The keys in ranges of values, by domain. A domain that is not there cannot be compared."""
         found: dict[int, list[KeyRange]] = {}
@@ -401,14 +407,14 @@ class Column:
                 found[domain] = [integer_range(each) for each in ranges]
         return found
 
-    def ranges_of_one(self, value: Value, operator: Operator) -> dict[int, list[KeyRange]] | None:
-        """The keys y for which `value OPERATOR y` holds, if this needs no look at other numbers than small ones; else None.
+    def range_of_one(self, value: Value, operator: Operator) -> tuple[int, KeyRange] | None:
+        """The keys y for which `value OPERATOR y` holds, with their domain, if they are in one range that is found at once.
 
-        Takes a fifth of the time of `ranges`.
+        Takes a tenth of the time of `ranges`. The operator is positive.
         """
         cls = type(value)
         if cls is str and operator is Operator.EQ:
-            return {TEXT: [self._texts.range(Range(value, value))]}
+            return TEXT, self._texts.range(Range(value, value))
         if (cls is not float and cls is not int) or not -INT_EXACT < value < INT_EXACT or self.seen[LARGE]:  # type: ignore[operator]
             return None
         code = double_code(float(value))  # type: ignore[arg-type]
@@ -423,7 +429,7 @@ class Column:
                 found = KEY_MIN, code - 1
             case _:
                 found = KEY_MIN, code
-        return {NUMBER: [found]}
+        return NUMBER, found
 
     def cut(self, position: int, number: int) -> None:
         """Forget the events from a position on, whose numbers count from `number` on."""

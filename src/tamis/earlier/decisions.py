@@ -118,19 +118,19 @@ class Decisions:
         known = self._wanted.get(place)
         if known is None or known[1] != column.changes or known[2] != column.count:
             values = self._event.get(attribute, ())
-            wanted = column.ranges_of_one(values[0], operator) if len(values) == 1 else None
-            if wanted is None:
-                wanted = column.ranges(satisfying(values, operator))
+            found = column.range_of_one(values[0], operator) if len(values) == 1 else None
+            wanted = column.ranges(satisfying(values, operator)) if found is None else {found[0]: [found[1]]}
             known = self._wanted[place] = wanted, column.changes, column.count
         return known[0]
 
     def _quantified(self, join: Quantified) -> Truth:
         log, negated, is_any = self._events.log, join.operator is Operator.NE, join.quantifier is Quantifier.ANY
         operator = Operator.EQ if negated else join.operator
-        known = log.columns.get(join.earlier)
-        inside = is_any is not negated
-        if known is not None and self._shows(known, self._ranges(known, join.attribute, operator), inside):
-            return is_any
+        known, values = log.columns.get(join.earlier), self._event[join.attribute]
+        if known is not None and len(values) == 1:
+            found = known.range_of_one(values[0], operator)
+            if found is not None and self._events.shows(known, *found, is_any is not negated):
+                return is_any
         column = log.column(join.earlier)
         wanted = self._ranges(column, join.attribute, operator)
         index = self._index(column)
@@ -140,13 +140,6 @@ class Decisions:
         numbers = self._events.log.numbers(self._events.log_positions(index.odd())).tolist()
         odd = evaluate_flat(join, self._event, [{join.earlier: column.odd[number]} for number in numbers])
         return disjunction((plain, odd)) if is_any else conjunction((plain, odd))
-
-    def _shows(self, column: Column, wanted: Wanted, inside: bool) -> bool:
-        """Whether an event that was looked at before has a key `inside` of what is wanted, or one that is not."""
-        if len(wanted) != 1:
-            return False
-        [(domain, ranges)] = wanted.items()
-        return len(ranges) == 1 and self._events.shows(column, domain, ranges[0], inside)
 
     def _some_other(self, join: Exists, test: _Test, wanted: Wanted) -> bool:
         """Whether some event has a value that is not wanted."""
@@ -178,6 +171,9 @@ class Decisions:
 
     def _exists(self, join: Exists) -> bool:
         conditions = conditions_of(join)
+        known = self._as_known(join, conditions) if conditions.are_all else OPEN
+        if known != OPEN:
+            return known == YES
         tests = self._tests(join, conditions)
         if len(tests) == 1 and conditions.are_all and tests[0].negated and tests[0].wanted is not None:
             return self._some_other(join, tests[0], tests[0].wanted)
@@ -202,6 +198,44 @@ class Decisions:
                 kept = satisfied | odd
                 positions, doubtful = positions[kept], (doubtful | odd)[kept]
         return not doubtful.all() or self._evaluated(join, positions)
+
+    def _as_known(self, join: Exists, conditions: Conditions) -> int:
+        """Whether some event satisfies EXISTS, by the columns and chains as they are. They may lack the latest events.
+
+        Reading what a few events have takes longer than a walk. So most events read nothing.
+        """
+        columns = self._events.log.columns
+        sought: tuple[Join, Column, int, int] | None = None
+        tests: list[Test] = []
+        for each in join.joins:
+            column, values = columns.get(each.earlier), self._event[each.attribute]
+            found = None if column is None or len(values) > 1 else column.range_of_one(values[0], _mirrored(each))
+            if column is None or found is None:
+                return OPEN
+            domain, (lo, hi) = found
+            if sought is None and each.operator is Operator.EQ:
+                if lo != hi:  # No event had it.
+                    return OPEN
+                sought = each, column, domain, lo
+            else:
+                tests.append(Test(column, {domain: [(lo, hi)]}, each.operator is Operator.NE))
+        chained = None if sought is None else self._events.chained_before(sought[1])
+        if sought is None or chained is None:
+            return OPEN
+        for condition in conditions.ranges:
+            of = columns.get(condition.attribute)
+            if of is None or not of.has_order_for(condition.ranges):
+                return OPEN
+            tests.append(condition.test(of))
+        chains, first, end = chained
+        end = min([end, *(test.column.count for test in tests)])
+        asked, column, domain, key = sought
+        found_before = search(chains, Sought(domain, key, first, end), tests)
+        if found_before == NO and (
+            column.odd or self._events.log.may_have(asked.earlier, self._event[asked.attribute][0], end)
+        ):
+            return OPEN
+        return found_before
 
     def _in_chain(self, tests: list[_Test]) -> int:
         """Whether some event satisfies all tests, if one of them asks for a single key; OPEN if this does not decide."""

@@ -19,13 +19,15 @@ import numpy as np
 
 from tamis.earlier.alike import AlikeEvents
 from tamis.earlier.chunks import Chunk, LeftEvents, ListedEvents, LogEvent, packed, values_of
-from tamis.earlier.column import Column
+from tamis.earlier.column import Column, Given
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import Bools, I64s, U8s
 from tamis.language.event import FlatEvent
 
 WAITING = 1024
 """Single events that are packed together."""
+_AT_A_GLANCE = 256
+"""Waiting events of which looking at one value takes less time than reading columns."""
 _SPARE = 2048
 """Dead events that are not worth a new log."""
 _FEW_FOR_A_CHUNK = 64
@@ -36,8 +38,6 @@ class EventLog:
     """Events by number, and columns of their attributes by position."""
 
     def __init__(self) -> None:
-        self.next = 0
-        """The number of the next event."""
         self.rewrites = 0
         """How often positions changed."""
         self.dropped = 0
@@ -55,16 +55,23 @@ class EventLog:
         """The first position of each chunk."""
         self._packed = 0
         """Events in chunks."""
+        self._behind_packed = 0
+        """The number behind the last event in chunks."""
         self._released = 0
         """The first chunks, whose events all left."""
         self.waiting: list[LogEvent] = []
-        """The events that are not packed yet."""
+        """The events that are not packed yet. To append one here takes it in. Then `pack` is due from WAITING events on."""
         self.left: array[int] | None = None
         """The numbers of events that left, if somebody follows them. Writing the log again forgets them."""
 
     def __len__(self) -> int:
         """The number of positions."""
         return self._packed + len(self.waiting)
+
+    @property
+    def next(self) -> int:
+        """The number of the next event."""
+        return self._behind_packed + len(self.waiting)
 
     @property
     def nbytes(self) -> int:
@@ -75,10 +82,9 @@ class EventLog:
 
     def append(self, event: LogEvent) -> int:
         """Take in one event; returns its number."""
-        waiting, number = self.waiting, self.next
-        waiting.append(event)
-        self.next = number + 1
-        if len(waiting) >= WAITING:
+        number = self.next
+        self.waiting.append(event)
+        if len(self.waiting) >= WAITING:
             self.pack()
         return number
 
@@ -86,24 +92,23 @@ class EventLog:
         """Take in events; returns the number of the first one. `settle` must follow, when it is known which of them stay."""
         self.pack()
         first = self.next
-        self.next += len(chunk)
-        self._take(chunk, first)
+        self._take(chunk)
         return first
 
     def pack(self) -> None:
         """Pack the events that wait."""
-        waiting = self.waiting
+        waiting, first = self.waiting, self._behind_packed
         if waiting:
-            first = self.next - len(waiting)
             for column in self.columns.values():
                 seen = column.count - self._packed
                 if 0 < seen < len(waiting):
                     column.append(values_of(waiting[seen:], column.attribute), range(first + seen, self.next))
             self.waiting = []
-            self._take(ListedEvents(waiting), first)
+            self._take(ListedEvents(waiting))
 
-    def _take(self, chunk: Chunk, first: int) -> None:
-        count = len(chunk)
+    def _take(self, chunk: Chunk) -> None:
+        count, first = len(chunk), self._behind_packed
+        self._behind_packed += count
         if not count:
             return
         kept = packed(chunk.listed) if isinstance(chunk, ListedEvents) else chunk
@@ -148,9 +153,17 @@ class EventLog:
             self.columns[attribute] = column
         seen = column.count - self._packed
         if seen < waiting:
-            numbers = range(self.next - waiting + seen, self.next)
+            numbers = range(self._behind_packed + seen, self.next)
             column.append(values_of(self.waiting[seen:], attribute), numbers)
         return column
+
+    def may_have(self, attribute: str, value: Given, start: int) -> bool:
+        """Whether some event from a position on may have a value. It may not, if this is seen at a glance."""
+        waiting, seen = self.waiting, start - self._packed
+        if seen < 0 or len(waiting) - seen > _AT_A_GLANCE:
+            return True
+        values = values_of(waiting[seen:], attribute)
+        return value in values or tuple in set(map(type, values))
 
     def keep_columns(self, attributes: Collection[str]) -> None:
         """Drop the columns of all other attributes."""
@@ -176,19 +189,18 @@ class EventLog:
     def number(self, position: int) -> int:
         """The number of a position."""
         if self._numbers is None or position >= self._packed:
-            return self.next - len(self) + position
+            return self._behind_packed - self._packed + position
         return int(self._numbers.view()[position])
 
     def position(self, number: int) -> int:
         """The position of an event, or of the next one if it is not there."""
-        if self._numbers is None or number >= self.next - len(self.waiting):
-            position = self._packed + len(self.waiting) - self.next + number
-            return max(0, position)
+        if self._numbers is None or number >= self._behind_packed:
+            return max(0, self._packed - self._behind_packed + number)
         return int(np.searchsorted(self._numbers.view(), number))
 
     def positions(self, numbers: I64s) -> I64s:
         """The positions of events that are there."""
-        behind = len(self) - self.next
+        behind = self._packed - self._behind_packed
         if self._numbers is None:
             return numbers + behind
         packed = self._numbers.view()
@@ -198,10 +210,10 @@ class EventLog:
     def numbers(self, positions: I64s) -> I64s:
         """The numbers of some positions."""
         if self._numbers is None:
-            return positions + (self.next - len(self))
+            return positions + (self._behind_packed - self._packed)
         packed = self._numbers.view()
         inside = np.minimum(positions, len(packed) - 1)
-        return np.where(positions < len(packed), packed[inside], positions + (self.next - len(self)))
+        return np.where(positions < len(packed), packed[inside], positions + (self._behind_packed - self._packed))
 
     def events(self, positions: I64s) -> list[FlatEvent]:
         """Some events in their normal form. Positions ascend."""
@@ -276,7 +288,7 @@ class EventLog:
             self._numbers = GrowingArray.of(self._numbers.view()[:position].copy())
         for column in self.columns.values():
             column.cut(position, number)
-        self.next, self._packed = number, position
+        self._behind_packed, self._packed = number, position
         rows = np.arange(position - self._starts[-1])
         if len(rows):
             self._chunks[-1] = self._chunks[-1].keep(rows)

@@ -39,8 +39,6 @@ from tamis.language.normal import to_nnf
 from tamis.language.operators import Operator
 
 NO_REST = -1
-_FEW_SLOTS = 64
-"""So few slots are looked at in Python. Each call of NumPy takes as long as twenty of them."""
 JOINS_ONLY = "joins only"
 _NEVER = Predicate(JOINS_ONLY, Operator.EQ, ["never"])
 """The constant part of an expression that has only `always`. An index has a row for it, so that its slot is not given to another
@@ -120,6 +118,16 @@ class _Rest(NamedTuple):
     attributes: frozenset[str]
     """The attributes that it asks about, of the new event and of earlier ones."""
     earlier: frozenset[str]
+
+
+def joined_slots(slots: I32s, gone: Sequence[int] | I64s, more: Sequence[I32s]) -> I32s:
+    """Slots without those at some places, which ascend, and with more of them."""
+    if len(gone):
+        slots = without_places(slots, np.asarray(gone, np.int64))
+    if not more:
+        return slots
+    # A slot may have both parts.
+    return np.unique(np.concatenate([slots, *more])) if len(slots) else np.concatenate(more)
 
 
 class Always(NamedTuple):
@@ -371,31 +379,38 @@ class JoinTable:
         places = marked_places(slots, self.marks)
         return places, self.numbers(slots[places])
 
-    def _few_with_rest(self, slots: I32s) -> tuple[list[int], list[int]]:
-        """The same as lists, for an event. Most events have a few slots."""
-        if len(slots) > _FEW_SLOTS:
-            of_many, numbers = self.with_rest(slots)
-            return of_many.tolist(), numbers.tolist()
-        found = [self._number_of.get(slot, NO_REST) for slot in slots.tolist()]
-        places = [place for place, number in enumerate(found) if number != NO_REST]
-        return places, [found[place] for place in places]
-
     def _grow(self, slots: int) -> None:
         self._of_slot.grow(max(slots - len(self._of_slot), 0), fill=NO_REST)
 
     def satisfied(self, slots: I32s, event: FlatEvent, events: Events, always: Iterable[Always] = ()) -> I32s:
         """The slots that an event satisfies, among slots whose constant part it satisfies, and among those of `always`."""
-        places, numbers = self._few_with_rest(slots)
-        joins = EventJoins(event, events)
-        gone = [place for place, holds in zip(places, self.holds(numbers, joins), strict=True) if not holds]
-        if gone:
-            slots = without_places(slots, np.array(gone))
+        places, joins = marked_places(slots, self.marks), EventJoins(event, events)
+        gone = places[self.failing(slots[places].tolist(), joins)]
         more = [each.slots for each in always if joins.truth(each.expression) is True]
         self.note(joins)
-        if not more:
-            return slots
-        # A slot may have both parts.
-        return np.unique(np.concatenate([slots, *more])) if len(slots) else np.concatenate(more)
+        return joined_slots(slots, gone, more)
+
+    def are_many(self, found: Iterable[I32s], rows: int) -> bool:
+        """Whether each rest of some slots has as many `rows` on average. A rest takes a millisecond, and each row a few us."""
+        numbers = [self.with_rest(slots)[1] for slots in found]
+        pairs = sum(map(len, numbers))
+        return pairs >= rows and pairs >= rows * len(set(np.concatenate(numbers).tolist()))
+
+    def failing(self, slots: Sequence[int], joins: EventJoins, kept: Bools | None = None) -> list[int]:
+        """The places of the slots whose rest does not hold, or which are not `kept`."""
+        numbers = [self._number_of.get(slot, NO_REST) for slot in slots]
+        asked = numbers if kept is None else compress(numbers, kept)
+        holds = {number: number == NO_REST or joins.truth(self._rests[number].expression) is True for number in asked}
+        return [
+            place
+            for place, number in enumerate(numbers)
+            if not holds.get(number) or (kept is not None and not kept[place])
+        ]
+
+    def asked_by(self, slots: I32s) -> frozenset[str]:
+        """The attributes that the rests of some slots ask about, and perhaps others."""
+        number = self._number_of.get(int(slots[0]), NO_REST) if len(slots) == 1 else NO_REST
+        return self.attributes() if number == NO_REST else self._rests[number].attributes
 
     def note(self, joins: EventJoins) -> None:
         """Count the joins that were decided for an event."""

@@ -16,10 +16,12 @@ import numpy as np
 
 from tamis.earlier.column import Column
 from tamis.earlier.key_ranges import MISSING, ODD
+from tamis.kernels.fields import packed_fields, reader_of
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.hashing import spread_pair
 from tamis.kernels.kernel import brief_kernel, inlined
 from tamis.kernels.numbers import I64, U64, I8s, I64s
+from tamis.kernels.packed import Packed
 
 NOBODY = -1
 _SMALLEST = 64
@@ -33,6 +35,16 @@ class Table(NamedTuple):
     """MISSING where the table is empty."""
     latest: I64s
     """The position of the latest event."""
+
+
+class ChainArrays(NamedTuple):
+    """What kernels read of chains."""
+
+    table: Table
+    before: I64s
+
+
+read_chains = reader_of(ChainArrays)
 
 
 @inlined
@@ -66,7 +78,8 @@ def enter(table: Table, before: I64s, domains: I8s, keys: I64s, start: int, end:
 
 
 @brief_kernel
-def latest_of(table: Table, before: I64s, domain: int, key: int, end: int) -> int:
+def latest_of(chains: Packed, domain: int, key: int, end: int) -> int:
+    table, before = read_chains(chains)
     place = place_of(table, domain, key)
     position = table.latest[place] if table.domains[place] != MISSING else NOBODY
     while position >= end:
@@ -146,6 +159,7 @@ class KeyChains:
         """The events before this position left."""
         self._changes = -1
         self._before = GrowingArray(np.int64)
+        self._packed_of: tuple[Table | None, I64s | None] = None, None
         self._forget(0, _SMALLEST)
 
     def _forget(self, first: int, places: int) -> None:
@@ -205,9 +219,23 @@ class KeyChains:
         view: I64s = self._before.view()
         return view
 
+    @property
+    def packed(self) -> Packed:
+        """`ChainArrays`, packed, with the room behind `before`. They hold until events are entered or dropped."""
+        table, before = self._packed_of
+        if table is not self.table or before is not self._before.data:
+            self._packed = packed_fields(ChainArrays(self.table, self._before.data))
+            self._packed_of = self.table, self._before.data
+        return self._packed
+
+    @property
+    def end(self) -> int:
+        """The position behind the last event that was entered."""
+        return self._done
+
     def latest(self, domain: int, key: int, end: int) -> int:
         """The position of the latest event with a key before position `end`, or NOBODY. It may have left."""
-        return int(latest_of(self.table, self.before, domain, key, end))
+        return latest_of(self.packed, domain, key, end)
 
     def length(self, domain: int, key: int, first: int, end: int, most: int) -> int:
         """The number of events with a key between two positions, but at most `most`."""

@@ -26,7 +26,7 @@ import numpy as np
 
 from tamis.earlier.block_summary import BLOCK
 from tamis.earlier.chunks import Chunk, LogEvent
-from tamis.earlier.event_log import EventLog
+from tamis.earlier.event_log import WAITING, EventLog
 from tamis.earlier.history import History
 from tamis.earlier.leaving import Due, Leaving, Time
 from tamis.earlier.places import ShelfKey, Stamp, shelf_key, shelf_keys, stamp, stamps, times_of
@@ -91,12 +91,15 @@ class Retained:
         """While a batch is matched: the number of its first event that has not come."""
 
     def __len__(self) -> int:
-        return self._count
+        window = self._window
+        if window is None or not self._is_plain or self.coming is not None:
+            return self._count
+        return int(min(self._count + self.log.next - window.end, self._most))
 
     @property
     def keys(self) -> int:
         """The number of histories that have events."""
-        return len(self._shelves) if self._window is None else int(self._count > 0)
+        return len(self._shelves) if self._window is None else int(len(self) > 0)
 
     @property
     def has_one_history(self) -> bool:
@@ -126,6 +129,7 @@ class Retained:
         """Drop the events that are too old once this event has come; returns its history."""
         if self.history.order is not None:
             self._come(stamp(event.get(self.history.order)))
+        self._follow()
         return self._events_of(self._key_of(event))
 
     def keep(self, event: LogEvent) -> None:
@@ -137,12 +141,12 @@ class Retained:
     def add(self, event: LogEvent) -> None:
         """Retain an event for which `begin` was called, if it has a place."""
         log, window = self.log, self._window
-        if self._is_plain and window is not None:
-            window.end = log.append(event) + 1
-            if self._count >= self._most:
-                window.first += 1
-            else:
-                self._count = window.count = self._count + 1
+        if self._is_plain:
+            waiting = log.waiting
+            waiting.append(event)
+            if len(waiting) < WAITING:
+                return
+            log.pack()
         else:
             came, key = self._stamp_of(event), self._key_of(event)
             time = self._usable(came)
@@ -155,9 +159,16 @@ class Retained:
         if not log.waiting:
             self._tidy()
 
+    def _follow(self) -> None:
+        """Let the events that came one by one into the window, unless they have places: `add` leaves that for later."""
+        window = self._window
+        if self._is_plain and window is not None and self.coming is None and window.end != self.log.next:
+            self.enter_next(window.end, self.log.next)
+
     @contextmanager
     def taking(self, chunk: Chunk) -> Iterator[Intake]:
         """Retain the events of a batch one by one."""
+        self._follow()
         intake = Intake(self, chunk)
         try:
             yield intake
@@ -231,6 +242,7 @@ class Retained:
     def window(self) -> Window:
         """The only history."""
         assert self._window is not None
+        self._follow()
         return self._window
 
     def settle(self) -> None:
@@ -240,6 +252,7 @@ class Retained:
 
     def earlier(self, event: FlatEvent) -> list[FlatEvent]:
         """The history that an event would have now. Values outside the language are left out, and nothing changes."""
+        self._follow()
         numbers = self._events_of(self._key_of(event)).numbers()
         newest, time = self._newest, self._usable(self._stamp_of(event))
         if time is not None and (newest is None or time > newest):
@@ -265,6 +278,7 @@ class Retained:
 
     def contents(self) -> RetainedContents:
         """The retained events of this moment."""
+        self._follow()
         if self._window is None:
             listed = [shelf.listed[shelf.first :] for shelf in self._shelves.values()]
             numbers = np.sort(np.array(list(chain.from_iterable(listed)), np.int64))
@@ -401,6 +415,7 @@ class Retained:
 
     def _tidy(self) -> None:
         """Write the log again, if many of its events are dead."""
+        self._follow()
         window = self._window
         if window is not None and self._is_plain:
             position = self.log.position(window.first) if window.count else len(self.log)

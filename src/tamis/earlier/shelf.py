@@ -55,6 +55,10 @@ class Events(ABC):
         """Chains of equal keys, with the first position of the history and the one behind its last; None if there are none."""
         return None
 
+    def chained_before(self, column: Column) -> tuple[KeyChains, int, int] | None:
+        """`chained` as it is: the chains may lack the latest events."""
+        return None
+
     def shows(self, column: Column, domain: int, wanted: KeyRange, inside: bool) -> bool:
         """Whether what was found for other events shows that an event has a key `inside` of a range, or one that is not.
 
@@ -136,17 +140,28 @@ class Window(Events):
             self._dropped = self.log.dropped
 
     def shows(self, column: Column, domain: int, wanted: KeyRange, inside: bool) -> bool:
-        if self.has_gaps():
+        if self.log.gaps:
             return False
         self._follow_positions()
-        name, (first, end), (lo, hi) = column.attribute, self._bounds(), wanted
-        index, chains = self._indexes.get(name), self._chains.get(name)
+        first, end = self._bounds()
+        index = self._indexes.get(column.attribute)
         is_valid = index is not None and index.column is column and index.changes == column.changes
         if index is not None and is_valid and index.is_shown(domain, wanted, inside, first):
             return True
-        if not inside or lo != hi or chains is None or chains.column is not column or not chains.is_valid():
+        if not inside or wanted[0] != wanted[1]:
             return False
-        return chains.latest(domain, lo, end) >= first
+        chains = self._chains.get(column.attribute)
+        if chains is None or chains.column is not column or not chains.is_valid():
+            return False
+        return chains.latest(domain, wanted[0], end) >= first
+
+    def chained_before(self, column: Column) -> tuple[KeyChains, int, int] | None:
+        chains = self._chains.get(column.attribute)
+        if self.log.gaps or chains is None or chains.column is not column or not chains.is_valid():
+            return None
+        self._follow_positions()
+        first, end = self._bounds()
+        return chains, first, min(chains.end, end)
 
     def at(self, first: int, end: int) -> Events:
         """The events between two positions. There are no gaps."""

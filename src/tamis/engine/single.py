@@ -53,6 +53,8 @@ NOT_SMALL = -2
 """The event has numbers that only labels turn into keys; see `unpack_event`."""
 _PART, _LACK, _NEED = range(3)
 """Places in `_Buffers.lack`."""
+_MARKED = 64
+"""Marked slots whose places are written."""
 _NO_IDS, _NO_MARKS = np.zeros(0, np.int64), np.zeros(0, np.uint8)
 
 
@@ -70,7 +72,7 @@ class _Buffers(NamedTuple):
     repeated: Slots
     names: I64s
     marked: I64s
-    """How many slots that the event satisfies have a mark."""
+    """How many slots that the event satisfies have a mark. Then the places of the first of them."""
 
 
 class _SegmentCall(NamedTuple):
@@ -171,6 +173,11 @@ class Single:
         """How many of the slots of the last match have a mark."""
         return self._marked[0]
 
+    def places_of_marked(self) -> list[int] | None:
+        """The places of these slots among all, ascending; None if they are many."""
+        count = self._marked[0]
+        return self._marked[1 : 1 + count].tolist() if count <= _MARKED else None
+
     def slots(self, count: int) -> Slots:
         """The slots that the event satisfies, until the next match."""
         return self._buffers.out[:count]
@@ -221,7 +228,7 @@ class Single:
             out=np.empty(self._matches, np.int32),
             repeated=np.empty(self._matches, np.int32),
             names=np.empty(self._matches, np.int64),
-            marked=np.zeros(1, np.int64),
+            marked=np.zeros(1 + _MARKED, np.int64),
         )
 
     def _packed_segments(self, segments: Sequence[Segment]) -> Packed:
@@ -344,18 +351,24 @@ def match_single(given: Packed) -> int:
     if len(call.ids) > 0:
         for i in range(filled):
             buffers.names[UP(i)] = call.ids[UP(buffers.out[UP(i)])]
-    buffers.marked[0] = _count_marked(buffers.out[:filled], call.marks) if len(call.marks) > 0 else 0
+    if len(call.marks) > 0:
+        _note_marked(buffers.out[:filled], call.marks, buffers.marked)
+    else:
+        buffers.marked[0] = 0
     return filled
 
 
 @inlined
-def _count_marked(slots: Slots, marks: U8s) -> int:
+def _note_marked(slots: Slots, marks: U8s, marked: I64s) -> None:
+    """Write how many slots have a mark, and the places of the first of them."""
     count = 0
     for i in range(len(slots)):
         slot = I64(slots[UP(i)])
         if slot < BYTE * len(marks) and has_bit_in_bytes(marks, slot):
             count += 1
-    return count
+            if count < len(marked):
+                marked[UP(count)] = i
+    marked[0] = count
 
 
 @inlined

@@ -19,10 +19,22 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents, asked_of, is_raw, may_be_wrong
-from tamis.earlier.join_table import Always, EventJoins, JoinTable, Moment
+from tamis.earlier.chunks import (
+    Chunk,
+    ListedEvents,
+    LogEvent,
+    TableEvents,
+    asked_of,
+    flat_event,
+    has_plain_names,
+    is_raw,
+    may_be_wrong,
+)
+from tamis.earlier.join_table import Always, EventJoins, JoinTable, Moment, joined_slots
+from tamis.earlier.marks import marked_places
 from tamis.earlier.prefilter import is_plain, odd_rows
 from tamis.earlier.retained import Intake
+from tamis.earlier.shelf import Events
 from tamis.encoding.events.mappings import Mappings
 from tamis.encoding.events.one_event import Form
 from tamis.engine.single import NOT_SMALL, Single
@@ -39,14 +51,13 @@ from tamis.matcher.store import Part, R
 T = TypeVar("T")
 
 _NO_SLOTS = np.zeros(0, np.int32)
-_NO_NAMES: frozenset[str] = frozenset()
 
 
 class HistoryMatching(HistoryChanges):
     """The part of `HistoryStore` that matches."""
 
-    _left_out_of: tuple[Form | None, frozenset[str], frozenset[str]] = None, _NO_NAMES, _NO_NAMES
-    """A form, what was asked then, and the attributes among that which the form leaves out."""
+    _left_out_of: tuple[Form | None, frozenset[str], tuple[str, ...]] = None, frozenset(), ()
+    """A form, what joins asked about then, and the attributes that were asked about and that the form leaves out."""
 
     # -- one event
 
@@ -86,34 +97,38 @@ class HistoryMatching(HistoryChanges):
             if count == NOT_SMALL or joins_changes & 1 or table.changes != joins_changes or table is not self._table:
                 (count, latest, ids), always = self._with_always(lambda: self._matched_one(given, flat, single))
             if self.engine.counters.events >= self.sample.next:
-                self._learn(flatten(given) if flat is None else flat)
-            names = self._named(single, count, ids, given if flat is None else flat, always, k)
+                self._learn(flat_event(given) if flat is None else flat)
+            if not always and not single.marked and k is None:
+                names = single.names(count) if ids.type is int else ids.name(single.slots(count))
+                single.is_taken = False
+                self._retained.keep(given if flat is None else flat)
+            else:
+                names = self._named(single, count, ids, given if flat is None else flat, always, k)
             del held, latest
             return names
         finally:
             self._turn.release()
 
-    def _packed(self, event: Any, single: Single) -> LogEvent | None:
+    def _packed(self, event: Any, single: Single) -> dict[str, Any] | None:
         """A copy of an event that was put into `single`, if it is one of plain numbers, or has a known form. It is raw then."""
         if type(event) is not dict:
             return None
         copy, known = event.copy(), self.keyed.dimensions
         if known.forms and single.event.pack_known(copy, known):
-            form = single.event.form
-            return None if form is None else dict(zip(form.names, copy.values(), strict=True))
+            return copy if has_plain_names(copy) else None
         with self.gate.lock:
             return copy if single.event.pack_numbers(copy, self.keyed.dimensions) else None
 
-    def _left_out(self, form: Form | None) -> frozenset[str]:
+    def _left_out(self, form: Form | None) -> Collection[str]:
         """The attributes that joins and the history ask about, and that the engine does not ask about in a form of events.
 
         The engine finds out whether the others are small numbers.
         """
         if form is None or not form.left_out:
-            return _NO_NAMES
-        known, asked = self._left_out_of, self._asked()
-        if known[0] is not form or known[1] is not asked:
-            known = self._left_out_of = form, asked, form.left_out & asked
+            return ()
+        known, of_joins = self._left_out_of, self._table.attributes()
+        if known[0] is not form or known[1] is not of_joins:
+            known = self._left_out_of = form, of_joins, tuple(form.left_out & self._asked())
         return known[2]
 
     def _check_wrong(self, flat: FlatEvent, row: int | None = None) -> None:
@@ -157,44 +172,60 @@ class HistoryMatching(HistoryChanges):
 
         Then the event is retained.
         """
-        found: list[Any] = []
-        if not always and not single.marked:
-            if k is not None:
-                _, slots = keep_heaviest(np.array([count]), single.slots(count), self._beside[ids].weights.view(), k)
-                found = ids.name(slots)
-            elif count:
-                found = single.names(count) if ids.numbers is not None else ids.name(single.slots(count))
-            single.is_taken = False
-            self._retained.keep(event)
-            return found
-        table, slots = self._table_of(ids), single.slots(count).copy()
-        single.is_taken = False
-        events, flat = self._retained.begin(event), asked_of(event, table.attributes())
-        slots, always = self._screened(slots, flat, always, table)
-        slots = table.satisfied(slots, flat, events, always)
+        table, slots = self._table_of(ids), single.slots(count)
+        places = single.places_of_marked()
+        if places is None:
+            places = marked_places(slots, table.marks).tolist()
+        asking = slots[places]
+        events = self._retained.begin(event)
+        flat = asked_of(event, table.attributes() if always else table.asked_by(asking))
+        failing, more = self._decided_slots(asking, flat, events, always, table)
+        gone = [places[at] for at in failing]
         self._retained.add(event)
-        if k is not None:
-            _, slots = keep_heaviest(np.array([len(slots)]), slots, self._beside[ids].weights.view(), k)
-        return ids.name(slots) if len(slots) else found
+        if k is None and not more and ids.type is int:
+            names = single.names(count)
+            for place in reversed(gone):
+                del names[place]
+        else:
+            slots = joined_slots(slots, gone, more)
+            if k is not None:
+                _, slots = keep_heaviest(np.array([len(slots)]), slots, self._beside[ids].weights.view(), k)
+            names = ids.name(slots) if len(slots) else []
+        single.is_taken = False
+        return names
+
+    def _decided_slots(
+        self, slots: I32s, event: FlatEvent, events: Events, always: Sequence[Always], table: JoinTable
+    ) -> tuple[list[int], list[I32s]]:
+        """The places of the slots whose rest an event does not satisfy, and the slots of `always` that it satisfies."""
+        kept, always = self._screened(slots, event, always, table)
+        joins = EventJoins(event, events)
+        failing = table.failing(slots.tolist(), joins, kept)
+        more = [each.slots for each in always if joins.truth(each.expression) is True]
+        table.note(joins)
+        return failing, more
 
     def _screened(
         self, slots: I32s, event: FlatEvent, always: Sequence[Always], table: JoinTable
-    ) -> tuple[I32s, Sequence[Always]]:
-        """The slots, and what is decided for every event, without what the pre-filter skips. `begin` was called."""
+    ) -> tuple[Bools | None, Sequence[Always]]:
+        """Which slots the pre-filter does not skip, or None if it skips none, and what it leaves of `always`.
+
+        `begin` was called.
+        """
         if table is not self._table:
-            return slots, ()
+            return None, ()
         prefilter = table.prefilter
         if prefilter.unread:
             self._read_needs(slots)
         if not prefilter.is_asked(of_batch=False):
-            return slots, always
-        kept, left = table.screened(slots, always, Moment(self._retained, functools.partial(is_plain, event)))
+            return None, always
+        moment = Moment(self._retained, functools.partial(is_plain, event))
+        kept, left = table.screened(slots, always, moment)
         if left is not always:
             prefilter.skips += _slots_of(always) - _slots_of(left)
-        if kept is None:
-            return slots, left
-        prefilter.skips += int(np.count_nonzero(~kept))
-        return slots[kept], left
+        if kept is not None:
+            prefilter.skips += int(np.count_nonzero(~kept))
+        return kept, left
 
     # -- batches
 
@@ -303,10 +334,14 @@ class HistoryMatching(HistoryChanges):
     def _decided_parts(
         self, parts: list[Part], chunk: Chunk, intake: Intake, always: Sequence[Always]
     ) -> Iterator[Part]:
-        """The parts one after another. Rows are decided together if their histories allow it."""
-        table, ids = self._table, self.ids
-        plan = plan_of(intake, self.limits.history_stretch)
-        if plan is not None and all(part.ids is ids for part in parts):
+        """The parts one after another. Rows are decided together if their histories allow it, and if they are enough."""
+        table, ids, stretch = self._table, self.ids, self.limits.history_stretch
+        plan = None
+        if all(part.ids is ids for part in parts) and (
+            always or table.are_many([part.slots for part in parts], stretch)
+        ):
+            plan = plan_of(intake, stretch)
+        if plan is not None:
             yield from BatchJoins(table, self._retained.window, chunk, plan).decide(parts, always)
         else:
             for part in parts:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.earlier.history import History
-from tamis.earlier.join_table import JOINS_ONLY, NO_REST, Always
+from tamis.earlier.join_table import JOINS_ONLY, NO_REST, Always, joined_slots
 from tamis.earlier.leaving import Time
+from tamis.earlier.marks import marked_places
 from tamis.earlier.phases import Phases
 from tamis.earlier.prefilter import State
 from tamis.earlier.retained import Place, RetainedContents
@@ -132,8 +133,9 @@ class HistoryStore(HistoryMatching):
         events, ids = self._retained.begin(event), []
         if found is not None:
             table, weights = self._beside[found.ids]
-            slots, always = self._screened(found.slots, event, always, table)
-            slots = table.satisfied(slots, event, events, always)
+            places = marked_places(found.slots, table.marks)
+            failing, more = self._decided_slots(found.slots[places], event, events, always, table)
+            slots = joined_slots(found.slots, places[failing], more)
             if k is not None:
                 _, slots = keep_heaviest(np.array([len(slots)]), slots, weights.view(), k)
             ids = found.ids.name(slots) if len(slots) else []
