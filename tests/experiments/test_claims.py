@@ -134,7 +134,7 @@ def test_numbers_have_units_and_failures_no_hints_for_users() -> None:
     curves = Curves(CURVES, slow=[Value(1, None, "tamis.errors.CapabilityError: too wide. Hint: use index='auto'")])
     curves.unit = "µs"
     assert best("fast", ["flat"])(curves).ours == "fast takes least at 10, 2 µs"
-    assert fails("slow")(curves).ours == "slow fails at 1: too wide."
+    assert fails("slow")(curves).ours == "slow fails at 1: too wide"
 
 
 def test_verdicts_have_words() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -27,6 +28,24 @@ def test_an_estimate_measures_nothing(tmp_path: Path) -> None:
     assert "points: about" in out
     assert "GiB of memory; the machine has" in out
     assert not list(tmp_path.iterdir())
+
+
+def test_an_estimate_tells_how_many_points_do_not_fit(tmp_path: Path) -> None:
+    """A hundred million subscriptions need more memory than any machine of ours has."""
+    for number, scale, told in (("6a", "paper", True), ("6a", "smoke", False)):
+        arguments = (
+            "--paper",
+            "ps-tree",
+            "--figure",
+            number,
+            "--scale",
+            scale,
+            "--output",
+            str(tmp_path),
+            "--estimate",
+        )
+        out = _run("run", *arguments)[1]
+        assert (re.search(r"; \d+ points too large for it, left out", out) is not None) is told
 
 
 def test_wrong_names_are_errors(tmp_path: Path) -> None:

@@ -100,11 +100,14 @@ def run(
 
     chosen, figures = find_scale(scale)._replace(seed=seed), find_figures(paper, number)
     points = list(dict.fromkeys(point for figure in figures for point in figure.points(chosen)))
-    needed = running.need_of_all(points, chosen)
     if not quiet or estimate:
+        fitting = [point for point in points if running.fits(point, chosen, running.memory() / jobs)]
+        needed, large = running.need_of_all(fitting, chosen), len(points) - len(fitting)
+        left_out = f"; {counted(large, 'point')} too large for it, left out" if large else ""
+        has = f"the machine has {running.memory() / 2**30:.1f} GiB{left_out}"
         click.echo(
             f"{counted(len(figures), 'figure')}, {counted(len(points), 'point')}: about {_duration(needed.seconds / jobs)}, "
-            f"up to {jobs * needed.bytes / 2**30:.1f} GiB of memory; the machine has {running.memory() / 2**30:.1f} GiB",
+            f"up to {jobs * needed.bytes / 2**30:.1f} GiB of memory; {has}",
             err=not estimate,
         )
     if estimate:

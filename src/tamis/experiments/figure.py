@@ -57,7 +57,7 @@ class Value(NamedTuple):
     @property
     def reason(self) -> str:
         """Why it failed, without the name of the exception and the hint for users."""
-        return re.sub(r"^[\w.]+Error: | Hint: .*$|(?<=every range);.*$", "", self.failure)
+        return re.sub(r"^[\w.]+Error: |\.? Hint: .*$", "", self.failure)
 
 
 class Curves(dict[str, list[Value]]):

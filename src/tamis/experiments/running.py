@@ -70,6 +70,11 @@ def need_of_all(points: Iterable[Point], scale: Scale) -> Need:
     return Need(sum(each.seconds for each in needs), max((each.bytes for each in needs), default=0.0))
 
 
+def fits(point: Point, scale: Scale, room: float) -> bool:
+    """Whether a point is measured if there are `room` bytes for it."""
+    return need(point, scale).bytes <= _SHARE * room
+
+
 def memory() -> float:
     """The bytes of the machine's memory."""
     return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -128,8 +133,8 @@ def results_of(points: Iterable[Point], scale: Scale, folder: Path) -> dict[Poin
 
 def _measured(point: Point, scale: Scale, apart: bool, room: float) -> dict[str, Any]:
     """Figures of a point, or its failure. It has `room` bytes of the machine's memory."""
-    needed = need(point, scale).bytes
-    if needed > _SHARE * room:
+    if not fits(point, scale, room):
+        needed = need(point, scale).bytes
         return {"failure": f"needs about {needed / 2**30:.0f} GiB; there are {room / 2**30:.0f} GiB for it"}
     if not apart:
         return {"figures": measured(point, scale)}
