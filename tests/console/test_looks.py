@@ -89,6 +89,21 @@ return [...document.querySelectorAll("body *")].filter((each) => each.getBoundin
   .map((each) => each.outerHTML.slice(0, 80)).slice(-3);
 """
 
+CUT_OFF = """
+const end = document.querySelector(".bar nav").getBoundingClientRect().right;
+return [...document.querySelectorAll(".bar nav a")].filter((each) => each.getBoundingClientRect().right > end)
+  .map((each) => each.textContent);
+"""
+# Labels below the axis of a plot that begin before the label on their left ends.
+OVERLAPPING = """
+return [...document.querySelectorAll(".plot svg")].flatMap((plot) => {
+  const bottom = Math.max(...[...plot.querySelectorAll("text.tick")].map((each) => Number(each.getAttribute("y"))));
+  const labels = [...plot.querySelectorAll("text.tick")].filter((each) => Number(each.getAttribute("y")) === bottom);
+  const boxes = labels.map((each) => [each.getBoundingClientRect(), each.textContent]).sort((a, b) => a[0].left - b[0].left);
+  return boxes.filter(([box], place) => place && box.left < boxes[place - 1][0].right).map(([, text]) => text);
+});
+"""
+
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_names_are_text_and_fit(console: Console, hostile: httpx2.Client, view: str) -> None:
@@ -100,6 +115,8 @@ def test_names_are_text_and_fit(console: Console, hostile: httpx2.Client, view: 
         console.look(size)
         wide = console.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide <= 0, f"{view} is {wide} pixels too wide at {size}: {console.run(WIDEST)}"
+        assert console.run(CUT_OFF) == [], f"names of views are cut off at {size}"
+        console.when(lambda: console.run(OVERLAPPING) == [], f"labels of plots that stand apart at {size}")
     for dark in (False, True):
         console.look(WIDE, dark=dark)
         assert (console.run("return getComputedStyle(document.documentElement).backgroundColor") < "rgb(2") == dark

@@ -7,6 +7,8 @@ const LEFT = 54;
 const RIGHT = 8;
 const TOP = 8;
 const BOTTOM = 20;
+/** Pixels that a label below the axis and the gap beside it take. */
+const LABEL = 50;
 
 export class Plot {
   /**
@@ -65,11 +67,13 @@ export class Plot {
 
   minutes(width, window) {
     const found = [];
+    const isTight = this.x(this.now) - this.x(this.now - 60) < LABEL;
     for (let back = 0; back <= window; back += 60) {
       const x = this.x(this.now - back);
       const words = back === 0 ? "now" : `−${back / 60}${back === window ? " min" : ""}`;
       const anchor = back === 0 ? "end" : back === window ? "start" : "middle";
       found.push(makeSvg("line", { class: "axis", x1: x, x2: x, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 3 }));
+      if (isTight && back === window - 60) continue; // The longest label, that of the beginning, needs its room.
       found.push(makeSvg("text", { class: "tick", x, y: HEIGHT - 5, "text-anchor": anchor }, words));
     }
     return found;
