@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -109,3 +110,42 @@ def test_how_many_events_are_retained_is_known_at_any_time() -> None:
         assert matcher.stats()["history"]["keys"] == 1
     matcher.match_batch([{"a": 6}] * 2)
     assert matcher.stats()["history"]["events"] == 3
+
+
+class Own(dict[str, Any]):
+    """A mapping of another class than most."""
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("few_mappings", [0, 1_000])
+def test_batches_of_mappings_are_their_events_one_by_one(few_mappings: int) -> None:
+    given = stream(5, 400)
+    given[20], given[50] = Own(given[20]), {**given[50], "n": 1, "shop": {"name": "Hall"}}
+    given[60], given[90] = {**given[60], "price": 2**62 + 1}, {"n": 1, "item": tamis.Interval(2, 5), "price": 1}
+    joins = [f"n = 1 AND {join}" for join in JOINS]
+    joins += [f"shop.name = 'Hall' AND {JOINS[0]}", f"n = 1 AND price < 9 AND {JOINS[4]}", JOINS[5]]
+    limits = StoreLimits(few_mappings=few_mappings, history_stretch=8)
+    single, batch = (matcher_over(new_store(history=tamis.History(rows=150), limits=limits)) for _ in range(2))
+    for matcher in (single, batch):
+        matcher.add_many(range(len(joins)), joins)
+    found = [sorted(single.match(event)) for event in given]
+    ends = [0, 40, 41, 300, 400]
+    for start, end in itertools.pairwise(ends):
+        table = batch.match_batch(given[start:end])
+        rows = zip(table["event"].to_pylist(), table["subscription"].to_pylist(), strict=True)
+        by_row: dict[int, list[int]] = {}
+        for row, number in rows:
+            by_row.setdefault(row, []).append(number)
+        assert [sorted(by_row.get(row, [])) for row in range(end - start)] == found[start:end]
+
+
+@pytest.mark.parametrize("name", ["price", "item"])
+def test_the_first_wrong_event_of_a_batch_is_named_and_none_is_retained(name: str) -> None:
+    """The engine asks about one of the attributes, joins alone about the other."""
+    matcher: tamis.Matcher[str] = tamis.Matcher(history=tamis.History(rows=10))
+    matcher.add("again", "price > 0 AND item = ANY (SELECT item FROM history)")
+    other = {"price": "item", "item": "price"}[name]
+    with pytest.raises(tamis.EventError) as error:
+        matcher.match_batch([{"price": 1, "item": 1}, {name: 2**70, other: 1}, {other: 2**70, name: 1}])
+    assert error.value.row == 1
+    assert matcher.stats()["history"]["events"] == 0

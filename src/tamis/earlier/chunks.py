@@ -10,6 +10,7 @@ from __future__ import annotations
 import marshal
 import pickle
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +30,7 @@ LogEvent = dict[str, Given]
 
 _TEXT, _RAW = frozenset({str}), frozenset({int, float, str, bool, type(None)})
 _NAN = float("nan")
+_DICTIONARIES = frozenset({dict})
 _PICKLED = 0x80
 """The first byte of what pickle writes. Marshal begins a list with another one."""
 _PROTOCOL = 5
@@ -92,6 +94,17 @@ def is_raw(event: Any) -> bool:
     return type(event) is dict and has_plain_names(event) and set(map(type, event.values())) <= _RAW
 
 
+def raw_copies(events: Sequence[Any]) -> list[Any]:
+    """Copies of events that may be kept as they came, and None in place of others."""
+    if set(map(type, events)) <= _DICTIONARIES:
+        copies = [event.copy() for event in events]
+        # All at once: this takes half of the time of one after another.
+        names, values = chain.from_iterable(copies), chain.from_iterable(map(dict.values, copies))
+        if set(map(type, names)) <= _TEXT and set(map(type, values)) <= _RAW:
+            return copies
+    return [event.copy() if is_raw(event) else None for event in events]
+
+
 def may_be_wrong(event: LogEvent, names: Collection[str]) -> bool:
     """Whether a raw event may have a value outside the language for one of these attributes."""
     for name in names if len(names) <= len(event) else event.keys() & names:
@@ -113,7 +126,9 @@ class ListedEvents:
         return len(self.listed)
 
     def events(self, rows: Sequence[int], among: Collection[str] | None = None) -> list[FlatEvent]:
-        return [flat_event(self.listed[row]) for row in rows]
+        if among is None:
+            return [flat_event(self.listed[row]) for row in rows]
+        return [asked_of(self.listed[row], among) for row in rows]
 
     def fill(self, column: Column, numbers: I64s) -> None:
         column.append(values_of(self.listed, column.attribute), numbers)

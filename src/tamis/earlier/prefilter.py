@@ -25,14 +25,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.earlier.chunks import Chunk, ListedEvents, TableEvents
+from tamis.earlier.chunks import Chunk, ListedEvents, LogEvent, TableEvents
 from tamis.earlier.following import Following
 from tamis.earlier.needs import NOTHING, Constraint, Need, compared, need_of
 from tamis.earlier.retained import Retained
 from tamis.earlier.tally import UNPLANNED, Tally
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import Bools, I32s
-from tamis.language.event import FlatEvent
 from tamis.language.expression import TRUE, Expression
 from tamis.language.values import Interval
 
@@ -277,11 +276,11 @@ class PreFilter:
         return State(False in truths, said)
 
 
-def is_plain(event: FlatEvent, names: Collection[str]) -> bool:
-    """Whether an event has at most one value, and no Interval, of each of some attributes."""
+def is_plain(event: LogEvent, names: Collection[str]) -> bool:
+    """Whether an event of the log has at most one value, and no Interval, of each of some attributes."""
     for name in names:
         values = event.get(name)
-        if values is not None and (len(values) > 1 or (values and type(values[0]) is Interval)):
+        if isinstance(values, tuple) and (len(values) > 1 or (values and type(values[0]) is Interval)):
             return False
     return True
 

@@ -176,7 +176,7 @@ class EngineMatching(Store[ClauseRows]):
             except UnknownClassesError as unknown:
                 events.flatten(unknown.rows)
             except UnevenError:
-                return self.match_flat(events.flat(), threads, k, then)
+                return EngineMatching.match_flat(self, events.flat(), threads, k, then)
 
     def match_json(self, events: JsonLines, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         def encoded() -> Iterator[Encoded]:

@@ -29,6 +29,7 @@ from tamis.earlier.chunks import (
     has_plain_names,
     is_raw,
     may_be_wrong,
+    raw_copies,
 )
 from tamis.earlier.join_table import Always, EventJoins, JoinTable, Moment, joined_slots
 from tamis.earlier.marks import marked_places
@@ -132,9 +133,9 @@ class HistoryMatching(HistoryChanges):
         return known[2]
 
     def _check_wrong(self, flat: FlatEvent, row: int | None = None) -> None:
-        """Raise an EventError if an event has a value outside the language that joins or the history ask about."""
+        """Raise an EventError if an event has a value outside the language that anybody asks about."""
         if not all(flat.values()):  # Only values outside the language are empty.
-            refuse_asked(flat, self._asked, row)
+            refuse_asked(flat, lambda: {*self.dimensions.by_attribute, *self._asked()}, row)
 
     def _matched_one(
         self, event: Any, flat: FlatEvent | None, single: Single
@@ -239,7 +240,19 @@ class HistoryMatching(HistoryChanges):
                 return list(map(then, parts))
 
     def match_mappings(self, events: Mappings, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
-        return self.match_flat(events.flat(), threads, k, then)
+        listed = raw_copies(events.events)
+        given = Mappings(listed)
+        for row in range(len(events)) if None in listed else ():  # Not in turn: flattening may run any code.
+            if listed[row] is None:
+                listed[row] = given.flattened[row] = events[row]
+        with self._in_turn():
+            names = self._asked().difference(self.dimensions.by_attribute)
+            wrong = names and any(may_be_wrong(event, names) for event in listed)
+            if not wrong and all(all(flat.values()) for flat in given.flattened.values()):
+                match = functools.partial(super().match_mappings, given, threads, None, _as_it_is)
+                with closing(self._decided(match, ListedEvents(listed), k)) as parts:
+                    return list(map(then, parts))
+        return self.match_flat(given.flat(), threads, k, then)
 
     def _candidates_of(self, events: list[FlatEvent], threads: int) -> list[Part]:
         """The slots whose constant part some events satisfy."""
