@@ -262,7 +262,7 @@ def reading(home: Path, sizes: Sizes) -> Figures:
 
 
 def first_meeting(home: Path, sizes: Sizes) -> Figures:
-    """Opening a folder with valid events, until the first new subscription has met them."""
+    """Opening a folder with valid events, until the first new subscription has met them, and telling one about most of them."""
     folder = home / "valid"
     with tamis.open(folder, synchronous="off") as broker:
         broker.subscribe("ann", "none", "price < 0")
@@ -280,7 +280,20 @@ def first_meeting(home: Path, sizes: Sizes) -> Figures:
     cached = seconds_of(meet)
     for path in folder.glob("*.tamis"):
         path.unlink()
-    return {"events": sizes.stored, "cached_seconds": cached, "plain_seconds": seconds_of(meet)}
+    plain = seconds_of(meet)
+    with tamis.open(folder) as broker:
+        broker.subscribe("bob", "none", "price < 0")
+        start = time.process_time()
+        broker.subscribe("bob", "most", "price < 44")
+        telling = time.process_time() - start
+        told = broker.subscriber("bob").last
+    return {
+        "events": sizes.stored,
+        "cached_seconds": cached,
+        "plain_seconds": plain,
+        "told": told,
+        "telling_milliseconds": 1000 * telling,
+    }
 
 
 _LAYOUTS = {

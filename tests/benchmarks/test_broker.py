@@ -16,3 +16,4 @@ def test_it_measures_everything(tmp_path: Path) -> None:
     assert len(figures["layouts"]) == 3
     assert all(each["milliseconds"] > 0 for each in figures["meeting"])
     assert figures["reading"]["notes"] > 2000
+    assert 0 < figures["first_meeting"]["told"] < figures["first_meeting"]["events"]
