@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 import tamis
+from tamis.broker import session
+from tamis.broker.housekeeping import Housekeeping
 from tamis.broker.schema import CHECKED, STEPS, VERSION
 from tamis.broker.tables import Tables
 from tamis.errors import BrokerError, LockedError
@@ -314,6 +316,31 @@ def test_an_error_at_opening_gives_the_lock_back(folder: Path) -> None:
     assert_error(folder, "Restore a backup")
     (folder / TABLES).write_bytes(content)
     assert look(folder) == expected(model())
+
+
+def test_an_error_late_at_opening_gives_the_lock_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(tables: Tables) -> None:
+        raise BrokerError("row 1 of the settings is damaged")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(session, "read_retention", fail)
+        with pytest.raises(BrokerError, match="settings") as caught:
+            tamis.open(folder)
+    tamis.open(folder).close()
+    del caught  # Until here, the error has kept the broker that was being opened.
+
+
+def test_an_error_while_closing_gives_the_lock_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(housekeeping: Housekeeping) -> None:
+        raise MemoryError
+
+    broker = tamis.open(folder)
+    with monkeypatch.context() as patched:
+        patched.setattr(Housekeeping, "finish", fail)
+        with pytest.raises(MemoryError):
+            broker.close()
+    tamis.open(folder).close()
+    broker.close()
 
 
 def test_the_lock_has_two_lines_however_often_a_folder_is_opened(tmp_path: Path) -> None:

@@ -125,3 +125,34 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, place: int, function
     assert len(firsts) > 4
     for at in firsts:
         check_interrupt(start.copied(), at_time(model, step.at), step, at)
+
+
+@pytest.mark.skipif(sys.gettrace() is not None, reason="a debugger or a coverage tool traces the lines")
+def test_closing_that_is_interrupted_goes_on_when_it_is_called_again(tmp_path: Path, soak: bool) -> None:
+    """The folder is then free for the next broker, and nothing is missing."""
+    opening, model = Opening(tmp_path / "broker", "off"), Model()
+    with opening.broker() as broker:
+        for step in SCRIPT[:4]:
+            opening.now = step.at
+            step.broker(broker)
+            model = step.applied(model)
+    start = opening.copied()
+
+    def changed() -> tuple[Opening, Any]:
+        other = start.copied()
+        broker = other.broker()
+        broker.publish({"nobody asks": 1})
+        return other, broker
+
+    _, broker = changed()
+    with watched(None) as firsts:
+        broker.close()
+    assert len(firsts) > 20
+    for at in firsts if soak else spread(firsts, 25, Random(27)):
+        other, broker = changed()
+        with watched(at), pytest.raises(KeyboardInterrupt):
+            broker.close()
+        broker.close()
+        with other.broker() as again:
+            assert again.event(again.stats()["last_event"]).event == {"nobody asks": 1}
+        shutil.rmtree(other.path)

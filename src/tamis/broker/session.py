@@ -63,6 +63,8 @@ class Session:
         self._lock = threading.RLock()
         self._told = threading.Condition(self._lock)
         self._is_closed = False
+        self._has_left = False
+        """Whether all files are closed."""
         self._is_copy = False
         """Whether this is the copy of a broker in a process that was forked."""
         home = None if self._folder is None else self._folder.path
@@ -83,13 +85,24 @@ class Session:
             if home is not None and not read_only:
                 self._state.last_commit = LastCommit(home, self._state.event, self._state.change)
             self._reading = open_reading(self._tables, self._lock)
+            stack.callback(self._reading.close)
+            self._make_parts(clock, saved)
             stack.pop_all()
+        if self._has_alarm:
+            with self._lock:
+                self._alarm.set()
+        if self._folder is not None:
+            part_in_children(self._part)
+
+    def _make_parts(self, clock: Clock, saved: int) -> None:
+        """Make what works under the lock. `saved` is the last change that is in the saved matcher."""
+        limits, home = self._limits, None if self._folder is None else self._folder.path
         self._cursors: Tables | None = None
         self._asked = AskedAttributes(self._reading, limits)
         self._following: Following | None = None
         self._foreign: ReaderMatcher | None = None
         """The matcher, if another process writes."""
-        if read_only:
+        if self._read_only:
             assert home is not None
             self._following = Following(self._state, limits)
             self._foreign = ReaderMatcher(self._tables, home, clock, limits, ProgressLine())
@@ -99,14 +112,9 @@ class Session:
         self._line = Line(self._state, lambda: self._retention, self._publishing)
         self._delivering = Delivering(self._state, lambda: self._retention)
         self._alarm = Alarm(self._told, self._seconds_left, self._state.now)
-        self._has_alarm = clock is system_clock and not read_only
+        self._has_alarm = clock is system_clock and not self._read_only
         self._compacting = Compacting(self._state, self._lock, limits)
         self._housekeeping = Housekeeping(self._state, home, self._lock, limits, saved)
-        if self._has_alarm:
-            with self._lock:
-                self._alarm.set()
-        if self._folder is not None:
-            part_in_children(self._part)
 
     def _part(self) -> None:
         """Leave the folder to the parent: this process was forked while the broker was open.
@@ -199,30 +207,37 @@ class Session:
         return self._compacting.sweep(self._retention)
 
     def close(self) -> None:
-        """Close the broker. Iterators that wait for notes end."""
+        """Close the broker. Iterators that wait for notes end. If an interrupt comes meanwhile, close it again."""
         with self._lock:
-            if self._is_closed:
+            if self._has_left:
                 return
             self._is_closed = True
             self._told.notify_all()
         if self._is_copy:
             return
-        if not self._read_only:
-            self._housekeeping.finish()
-        with self._lock:
-            if not self._read_only and not self._state.is_doubtful:
-                with suppress(BrokerError):  # such as a full disk: then time goes on from the last event or change
-                    store_moment(self._tables, self._state.moment)
-            # First: if nobody else has the tables open, SQLite copies the log to them when a connection that writes is closed.
-            # They would not be as the last writer left them, and the next process would check all of them.
-            if self._cursors is not None:
-                self._cursors.close()
-            self._reading.close()
-            self._tables.close()
-            if self._state.last_commit is not None:
-                self._state.last_commit.close()
-            if self._folder is not None:
-                self._folder.close(None if self._read_only else closed_mark(self._folder / TABLES))
+        try:
+            if not self._read_only:
+                self._housekeeping.finish()
+        finally:  # Whatever comes of the caches, the folder is free for the next process.
+            with self._lock:
+                self._leave()
+
+    def _leave(self) -> None:
+        """Close all files. The caller holds the lock. A second call goes on where the first was interrupted."""
+        if not self._read_only and not self._state.is_doubtful:
+            with suppress(BrokerError):  # such as a full disk: then time goes on from the last event or change
+                store_moment(self._tables, self._state.moment)
+        # First: if nobody else has the tables open, SQLite copies the log to them when a connection that writes is closed.
+        # They would not be as the last writer left them, and the next process would check all of them.
+        if self._cursors is not None:
+            self._cursors.close()
+        self._reading.close()
+        self._tables.close()
+        if self._state.last_commit is not None:
+            self._state.last_commit.close()
+        if self._folder is not None:
+            self._folder.close(None if self._read_only else closed_mark(self._folder / TABLES))
+        self._has_left = True
 
     def __enter__(self: SessionT) -> SessionT:
         return self
