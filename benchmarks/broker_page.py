@@ -94,11 +94,10 @@ def reading_table(row: Row, first: Row) -> str:
             _s(first["cached_seconds"]),
         ],
         ["the same without its caches", _s(first["plain_seconds"])],
-        [
-            f"a new subscription that finds {first['told']:,} of these events, until all are told (processor time)",
-            _ms(first["telling_milliseconds"]),
-        ],
     ]
+    if "told" in first:
+        what = f"a new subscription that finds {first['told']:,} of these events, until all are told (processor time)"
+        lines.append([what, _ms(first["telling_milliseconds"])])
     return table(["", "time"], lines)
 
 
