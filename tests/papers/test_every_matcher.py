@@ -78,8 +78,8 @@ def capabilities(name: str) -> Capabilities:
 
 def test_memory_shrinks_with_the_number_of_subscriptions(name: str) -> None:
     """Also if some are left: a store sweeps when more subscriptions are dead than alive, unless there are only a few."""
-    subscriptions = generate(preset("dense", subscriptions=3_000)).subscriptions()
-    events = generate(preset("dense", subscriptions=3_000)).other_events(2)
+    subscriptions = generate(preset("dense", subscriptions=1_500)).subscriptions()
+    events = generate(preset("dense", subscriptions=1_500)).other_events(2)
 
     def held(count: int, removed: int) -> int:
         matcher = tamis.Matcher(**VARIANTS[name])
@@ -90,7 +90,7 @@ def test_memory_shrinks_with_the_number_of_subscriptions(name: str) -> None:
         held: int = matcher.stats()["index_stats"]["bytes"]
         return held
 
-    assert held(3_000, 2_970) <= 1.5 * held(2 * USUAL_STORE_LIMITS.fewest_to_sweep, 0)
+    assert held(1_500, 1_470) <= 1.5 * held(2 * USUAL_STORE_LIMITS.fewest_to_sweep, 0)
 
 
 def test_matching_while_subscriptions_are_added_and_removed(name: str) -> None:
