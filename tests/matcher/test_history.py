@@ -280,6 +280,26 @@ def test_a_schema_checks_joins() -> None:
     assert matcher.match({"price": 3}) == []
 
 
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        (tamis.History(rows=3, key="shop"), "key is 'shop', but the schema has no such attribute"),
+        (tamis.History(rows=3, order="tine"), "did you mean 'time'"),
+        (tamis.History(rows=3, order="name"), "declares as a string, but times must be a number or a timestamp"),
+        (tamis.History(age=3, order="time"), "declares as a timestamp, but times must be a number for age=3"),
+        (
+            tamis.History(age=timedelta(1), order="place"),
+            "declares as a number, but times must be a timestamp for age=",
+        ),
+    ],
+)
+def test_a_schema_checks_the_options_of_a_history(history: tamis.History, message: str) -> None:
+    schema = {"name": "string", "time": "timestamp", "place": "number"}
+    with pytest.raises(tamis.OptionError, match=message):
+        tamis.Matcher(schema=schema, history=history)
+    tamis.Matcher(schema=schema, history=tamis.History(age=3, order="place", key="name"))
+
+
 def test_indexes_go_with_the_subscriptions_that_asked() -> None:
     matcher = matcher_with(tamis.History(rows=10))
     matcher.add(1, CHEAPEST)

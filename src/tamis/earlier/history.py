@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from tamis.errors import ExpressionError, OptionError, shortened
+from tamis.errors import ExpressionError, OptionError, did_you_mean, shortened
 from tamis.language.checks import check_attribute
+from tamis.language.schema import Schema
+from tamis.language.values import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,31 @@ class History:
                 raise OptionError(
                     "age needs the time of events. Hint: order='time', if `time` is the attribute that has it"
                 )
+
+
+def check_declared(history: History, schema: Schema) -> None:
+    """Check that events which keep to a schema can have the key and the time that a history asks for.
+
+    Raises
+    ------
+    OptionError
+    """
+    for option, name in (("key", history.key), ("order", history.order)):
+        if name is not None and name not in schema:
+            raise OptionError(
+                f"{option} is {name!r}, but the schema has no such attribute{did_you_mean(name, list(schema))}"
+            )
+    if history.order is None:
+        return
+    kind, wanted = schema[history.order].kind, [Kind.NUMBER, Kind.TIMESTAMP]
+    if history.age is not None:
+        wanted = [Kind.TIMESTAMP] if isinstance(history.age, timedelta) else [Kind.NUMBER]
+    if kind not in wanted:
+        needed = " or ".join(f"a {each}" for each in wanted)
+        raise OptionError(
+            f"order is {history.order!r}, which the schema declares as a {kind}, but times must be {needed}"
+            + ("" if history.age is None else f" for age={shortened(history.age)}")
+        )
 
 
 def options_of(history: History) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.earlier.history import History
+from tamis.earlier.history import History, check_declared
 from tamis.encoding.events.asked import Asked
 from tamis.encoding.events.json_lines import JsonLines
 from tamis.encoding.events.json_reader import read_event
@@ -415,6 +415,8 @@ def new_store(
             raise OptionError(
                 f"the index {index!r} cannot keep earlier events. Hint: Matcher(history=...) without index"
             )
+        if schema is not None:
+            check_declared(history, schema)
         return HistoryStore(history, schema, limits)
     return EngineStore(schema, limits) if chosen is None else PaperStore(chosen, read, schema, limits)
 
