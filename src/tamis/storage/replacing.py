@@ -7,8 +7,8 @@ If writing fails, the part is removed. A killed process leaves its part behind, 
 removes it. A living writer holds a lock on its part, so other processes do not remove it.
 
 Four places do not use this module. `kernels.cache` is in a lower layer, and a kernel whose file is lost is compiled again. A
-manifest of `spark.manifest` must not replace an existing one. `spark.streaming` renames folders. `broker.tables`
-lets SQLite write the new file.
+manifest of `spark.manifest` must not replace an existing one, see `storage.exclusive`. `spark.streaming` renames folders.
+`broker.tables` lets SQLite write the new file.
 """
 
 from __future__ import annotations
