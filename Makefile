@@ -16,7 +16,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast test-uncompiled test-long test-kafka setup lint format clean
+.PHONY: help demo test test-fast test-uncompiled test-long test-kafka test-stores setup lint format clean
 .PHONY: bench-loading bench-engine bench-spark bench-exits bench-first-use
 .PHONY: experiments bench-headline bench-broker bench-history bench-service wheel release docs screenshots
 
@@ -59,6 +59,10 @@ test-long: .venv/dev.stamp  ## Run the long forms of tests: new random cases, em
 test-kafka: .venv/dev.stamp $(if $(SPARK),.cache/spark-$(SPARK)/stamp)  ## Run the example with Kafka against a real broker
 	TAMIS_KAFKA=$(CURDIR)/.cache/kafka PYTHONPATH=$(if $(SPARK),$(CURDIR)/.cache/spark-$(SPARK)) \
 	  $(BIN)/pytest --quiet tests/spark/test_kafka.py
+
+# An S3 server and Hadoop's own small cluster, both by Maven, hence apart from the other tests.
+test-stores: .venv/dev.stamp  ## Run the tests of indexes in stores on real servers of S3 and HDFS
+	TAMIS_STORES=$(CURDIR)/.cache/stores $(BIN)/pytest --quiet -n 0 tests/spark/test_stores.py
 
 .cache/spark-%/stamp: .venv/dev.stamp
 	$(PIP) install --target $(@D) pyspark==$*

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from tamis.spark.java import ensure_java
 from tests.markdown import ROOT
+from tests.spark import shelf
+from tests.spark.stores import JARS
 
 
 def start_spark(folder: Path) -> SparkSession:
@@ -19,6 +21,9 @@ def start_spark(folder: Path) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # Spark looks up the host name, which a container or a laptop without network may not resolve.
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ[shelf.FOLDER] = str(folder / "shelf")
+    if JARS is None:
+        shelf.use_shelf()
     settings = {
         # The same answers on every machine: timestamps are UTC in Tamis.
         "spark.sql.session.timeZone": "UTC",

@@ -52,7 +52,7 @@ def closure(requirement: Requirement, seen: set[tuple[str, str]]) -> Iterator[st
 
 def test_constraints_hold_names_and_versions_only() -> None:
     for line in (ROOT / "constraints.txt").read_text().splitlines():
-        assert re.fullmatch(r"#.*|[a-z0-9-]+==[0-9][0-9.]*(b[0-9]+)?", line), line
+        assert re.fullmatch(r"#.*|[a-z0-9-]+==[0-9][0-9.]*((b|\.post)[0-9]+)?", line), line
 
 
 def test_constraints_are_sorted_and_without_repetition(pinned: dict[str, str], pinned_for_docs: dict[str, str]) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import subprocess
-import time
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.spark.servers import free_port, listens, wait_for
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 BROKER = "org.apache.kafka:kafka_2.13:3.9.2,org.slf4j:slf4j-simple:1.7.36"
@@ -20,7 +20,7 @@ BROKER = "org.apache.kafka:kafka_2.13:3.9.2,org.slf4j:slf4j-simple:1.7.36"
 def kafka(jars: list[Path], folder: Path) -> Iterator[str]:
     """Start a broker and yield its address. The broker is killed at the end."""
     folder.mkdir(parents=True)
-    broker, controller = _free_port(), _free_port()
+    broker, controller = free_port(), free_port()
     settings = {
         "process.roles": "broker,controller",
         "node.id": "1",
@@ -46,28 +46,8 @@ def kafka(jars: list[Path], folder: Path) -> Iterator[str]:
     with open(folder / "broker.log", "w+") as log:
         process = subprocess.Popen([*java, "kafka.Kafka", str(config)], stdout=log, stderr=subprocess.STDOUT)
         try:
-            _wait_for(broker, process, folder / "broker.log")
+            wait_for(lambda: listens(broker), process, folder / "broker.log")  # once it has found its controller
             yield f"127.0.0.1:{broker}"
         finally:
             process.kill()
             process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float = 120) -> None:
-    """Wait until the broker accepts connections. It does when it has found its controller."""
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
-        assert process.poll() is None, f"the broker has ended: {log.read_text()[-4000:]}"
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError(f"the broker does not listen: {log.read_text()[-4000:]}")

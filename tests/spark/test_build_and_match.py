@@ -445,7 +445,7 @@ def test_errors_of_frames_are_raised_at_once(
     refused("shards must be 'auto' or a number", lambda: build(frame(spark, BOOKS, SCHEMA), tmp_path, shards=0))
     numbers = spark.createDataFrame([(1.5, "a = 1")], "id double, expression string")
     refused("strings or whole numbers, not double", lambda: build(numbers, tmp_path))
-    refused("s3://x/y: an index is memory-mapped", lambda: build(frame(spark, BOOKS, SCHEMA), "s3://x/y"))
+    refused("none://x/y cannot be opened", lambda: build(frame(spark, BOOKS, SCHEMA), "none://x/y"))
     for name in ("Reason", "change"):
         taken = frame(spark, BOOKS, SCHEMA).withColumnRenamed("tag", name)
         refused(f"a column is called '{name}', but", partial(build, taken, tmp_path))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 
 from tamis.spark.java import ensure_java
 from tests.markdown import ROOT
+from tests.spark.jars import SUBMIT, fetched, run
 from tests.spark.kafka import BROKER, CONNECTOR, kafka
 
 FOLDER = os.environ.get("TAMIS_KAFKA")
@@ -42,43 +41,6 @@ found["refused"] = [row.id for row in tamis.spark.rejections(spark, index).colle
 print("found", json.dumps(found))
 """
 
-
-def run(program: list[str], given: str = "") -> str:
-    """The output of a program. All processes that it has started are ended."""
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    with subprocess.Popen(
-        program, cwd=ROOT, env=environment, text=True, start_new_session=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        try:
-            printed, said = process.communicate(given, timeout=600)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    assert process.returncode == 0, said[-6000:]
-    return printed
-
-
-def fetched(packages: str, folder: Path, tmp_path: Path) -> list[Path]:
-    """The jars of packages. Missing jars are fetched from Maven.
-
-    The connector must have the same version as Spark: the connector 4.0.0 lacks classes in Spark 4.3.0.
-    """
-    stamp = folder / packages.replace(":", "-").replace(",", "+")
-    if not stamp.exists():
-        nothing = tmp_path / "nothing.py"
-        nothing.touch()
-        try:
-            run([SUBMIT, "--conf", f"spark.jars.ivy={folder}", "--packages", packages, str(nothing)])
-        except AssertionError as error:
-            raise AssertionError(
-                f"Maven has not got {packages}. Hint: another Spark, make test-kafka SPARK=4.0.0"
-            ) from error
-        stamp.touch()
-    return sorted((folder / "jars").glob("*.jar"))
-
-
-SUBMIT = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
 
 CHANGES: list[dict[str, Any]] = [
     {"change": "added", "id": "ann", "expression": "price < 20"},
@@ -109,12 +71,15 @@ def test_from_topics_to_topics(tmp_path: Path) -> None:
     ensure_java()
     assert FOLDER is not None
     version = pyspark.__version__
-    jars = fetched(f"{CONNECTOR}:{version}", Path(FOLDER, f"connector-{version}"), tmp_path)
+    # The connector 4.0.0 lacks classes in Spark 4.3.0. Maven may have another Spark: make test-kafka SPARK=4.0.0
+    jars = fetched(f"{CONNECTOR}:{version}", Path(FOLDER, f"connector-{version}"), tmp_path / "nothing.py")
     listed = ",".join(map(str, jars))
     # Spark's package resolution leaves out jars that Spark already has.
     scala = sorted(Path(pyspark.__file__).parent.glob("jars/scala-library-*.jar"))
     work = tmp_path / "work"
-    with kafka([*fetched(BROKER, Path(FOLDER, "broker"), tmp_path), *scala], tmp_path / "kafka") as brokers:
+    with kafka(
+        [*fetched(BROKER, Path(FOLDER, "broker"), tmp_path / "nothing.py"), *scala], tmp_path / "kafka"
+    ) as brokers:
         records = [("subscriptions", change["id"], json.dumps(change)) for change in CHANGES]
         records += [("events", str(event["id"]), json.dumps(event)) for event in EVENTS]
         # Broken records come first. They do not stop the others.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +11,9 @@ from typing import Any
 import pytest
 
 from tamis.errors import ConflictError, IndexFolderError, TamisError
-from tamis.spark.manifest import IndexFolder, Manifest, SegmentFiles, address, local_path, pattern
+from tamis.spark.addresses import address, local_path, pattern
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import Manifest, SegmentFiles
 from tamis.spark.matching import grouped
 
 
@@ -37,10 +37,14 @@ def manifest(version: int = 1) -> Manifest:
 @pytest.fixture
 def folder(tmp_path: Path) -> IndexFolder:
     made = IndexFolder(tmp_path / "index")
-    made.make()
+    made.prepare()
     for name in manifest().files:
-        (made / name).touch()
+        made.put(name, Path.touch)
     return made
+
+
+def path(folder: IndexFolder, name: str) -> Path:
+    return Path(folder.address, name)
 
 
 def test_a_version_is_read_as_it_was_published(folder: IndexFolder) -> None:
@@ -65,29 +69,41 @@ def test_only_one_writer_can_publish_a_number(folder: IndexFolder) -> None:
     with pytest.raises(ConflictError, match=r"another process published version 1 .* nothing was changed"):
         folder.publish(replace(manifest(), form="predicates"))
     assert folder.manifest() == manifest()
-    assert [path.name for path in (folder.path / "versions").iterdir()] == ["000000000001.json"]
+    assert {each.name for each in path(folder, "versions").iterdir()} == {"000000000001.json", "CURRENT"}
 
 
 def test_a_version_with_missing_files_is_not_published(folder: IndexFolder) -> None:
-    (folder / "removed/gone.arrow").unlink()
+    path(folder, "removed/gone.arrow").unlink()
     with pytest.raises(IndexFolderError, match=r"gone\.arrow is gone, so version 1 is not published"):
         folder.publish(manifest())
     assert folder.versions() == []
 
 
-def test_file_systems_without_hard_links(folder: IndexFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*paths: Any) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
+def test_the_hint_of_the_current_version_may_be_wrong(folder: IndexFolder) -> None:
+    for number in (1, 2, 3):
+        folder.publish(manifest(number))
+    hint = path(folder, "versions/CURRENT")
+    for text in ("1", "2\n", "", "no number", "99"):  # late, late, cut off, damaged, of versions that were deleted
+        hint.write_text(text)
+        assert folder.manifest().version == 3
+    hint.unlink()
+    assert folder.manifest().version == 3
+    folder.forget(1)
+    assert [each.version for each in folder.manifests()] == [2, 3]
 
-    monkeypatch.setattr(os, "link", refuse)
-    with pytest.raises(IndexFolderError, match=r"cannot be published: Operation not permitted.*needs hard links"):
-        folder.publish(manifest())
-    assert list((folder / "versions").iterdir()) == []
+
+def test_an_index_of_an_older_tamis_is_read(folder: IndexFolder) -> None:
+    text = json.loads(manifest().to_json()) | {"format_version": 1}
+    for bucket in text["buckets"]:
+        for segment in bucket:
+            del segment["seals"], segment["asked"]
+    path(folder, "versions/000000000001.json").write_text(json.dumps(text))
+    assert folder.manifest() == manifest()
 
 
 def test_leftovers_of_writers_are_found_after_a_while(folder: IndexFolder) -> None:
     folder.publish(manifest())
-    left = folder / "versions/.000000000002.json.12345678.part"
+    left = path(folder, "versions/.000000000002.json.12345678.part")
     left.touch()
     assert folder.files(datetime.now(UTC) - timedelta(hours=1)) == []
     assert "versions/.000000000002.json.12345678.part" in folder.files(datetime.now(UTC) + timedelta(hours=1))
@@ -107,12 +123,12 @@ def test_a_missing_index_or_version_is_named(folder: IndexFolder, tmp_path: Path
         ("{", "damaged"),
         ("[]", "damaged, or not the manifest"),
         ('{"format": "other", "format_version": 1}', "is not the manifest of an index"),
-        ('{"format": "tamis-index", "format_version": 99}', "has format 99, but this Tamis reads up to 1"),
+        ('{"format": "tamis-index", "format_version": 99}', "has format 99, but this Tamis reads up to 2"),
         ('{"format": "tamis-index", "format_version": 1, "buckets": []}', "is damaged"),
     ],
 )
 def test_damaged_and_foreign_manifests_are_refused(folder: IndexFolder, text: str, message: str) -> None:
-    (folder / "versions/000000000001.json").write_text(text)
+    path(folder, "versions/000000000001.json").write_text(text)
     with pytest.raises(IndexFolderError, match=message):
         folder.manifest()
 
@@ -130,20 +146,20 @@ def test_damaged_and_foreign_manifests_are_refused(folder: IndexFolder, text: st
 )
 def test_wrong_values_in_a_manifest_are_refused(folder: IndexFolder, changed: dict[str, Any], message: str) -> None:
     text = json.dumps(json.loads(manifest().to_json()) | changed)
-    (folder / "versions/000000000001.json").write_text(text)
+    path(folder, "versions/000000000001.json").write_text(text)
     with pytest.raises(IndexFolderError, match=message):
         folder.manifest()
 
 
 def test_a_manifest_is_plain_json() -> None:
     read = json.loads(manifest().to_json())
-    assert (read["format"], read["format_version"], read["version"]) == ("tamis-index", 1, 1)
+    assert (read["format"], read["format_version"], read["version"]) == ("tamis-index", 2, 1)
 
 
 def test_paths(tmp_path: Path) -> None:
     assert local_path(f"file://{tmp_path}/a%20b") == tmp_path / "a b"
     assert local_path(tmp_path) == tmp_path
-    with pytest.raises(IndexFolderError, match="s3://bucket/index: an index is memory-mapped"):
+    with pytest.raises(IndexFolderError, match="s3://bucket/index: this must be a folder"):
         local_path("s3://bucket/index")
     with pytest.raises(TamisError):
         local_path("")

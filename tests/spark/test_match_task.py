@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.spark import match_task, segment_files
-from tamis.spark.manifest import IndexFolder, SegmentFiles
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import SegmentFiles, without_rows
 from tamis.spark.match_task import CountTask, MatchTask, SegmentMatches, TaskLimits
 from tamis.spark.segment_files import OpenSegment, write_removed, write_segment
 
@@ -23,7 +24,7 @@ COUNT = ("subscription", "matches")
 @pytest.fixture
 def folder(tmp_path: Path) -> IndexFolder:
     folder = IndexFolder(tmp_path)
-    folder.make()
+    folder.prepare()
     return folder
 
 
@@ -43,7 +44,7 @@ def task_for(
     folder: IndexFolder, segments: list[SegmentFiles], kind: type[MatchTask] = MatchTask, **options: Any
 ) -> MatchTask:
     names = COUNT if kind is CountTask else PAIR
-    return kind(str(folder.path), (tuple(segments),), "id", ("price",), names=names, **options)
+    return kind(folder, (tuple(segments),), "id", ("price",), names=names, **options)
 
 
 @pytest.mark.parametrize("k", [None, 2])
@@ -90,9 +91,9 @@ def test_segments_that_cannot_all_be_open_are_opened_once(folder: IndexFolder, m
     opened: list[str] = []
 
     class Watched(OpenSegment):
-        def __init__(self, folder: IndexFolder, name: str) -> None:
-            opened.append(name)
-            super().__init__(folder, name)
+        def __init__(self, folder: IndexFolder, segment: SegmentFiles) -> None:
+            opened.append(segment.name)
+            super().__init__(folder, segment)
 
     monkeypatch.setattr(segment_files, "OpenSegment", Watched)
     limits = TaskLimits(open=3)
@@ -131,7 +132,7 @@ def test_removed_rows_are_not_found_and_no_file_is_opened_again(
     def found(removed: list[int], k: int | None) -> list[int]:
         version = segment
         if removed:
-            version = replace(segment, removed=len(removed), removed_name=write_removed(folder, np.array(removed)))
+            version = without_rows(segment, *write_removed(folder, np.array(removed)), len(removed))
         return sorted(handed_over(task_for(folder, [version], k=k), events, 10)["subscription"].to_pylist())
 
     assert found([], None) == list(range(10))

@@ -18,8 +18,10 @@ import pytest
 
 import tamis
 import tamis.spark
-from tamis.spark.manifest import IndexFolder, Manifest
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import Manifest
 from tamis.spark.matching import MatchOptions
+from tamis.spark.store import open_store
 from tamis.spark.streaming import BatchMatcher, BatchUpdater
 from tests.spark.frames import Pairs, frame, pairs
 
@@ -162,12 +164,12 @@ def test_validity_is_checked_at_the_start_of_a_batch(spark: SparkSession, folder
     ]
     given = spark.createDataFrame(rows, "id string, expression string, valid_from timestamp, valid_until timestamp")
     tamis.spark.build(given, tmp_path / "valid")
-    records = tmp_path / "records"
-    records.mkdir()
+    records = tmp_path / "checkpoint" / "tamis-batches"
+    records.mkdir(parents=True)
     found: list[tuple[int, str]] = []
     matcher = BatchMatcher(
-        str(tmp_path / "valid"),
-        str(records),
+        IndexFolder(tmp_path / "valid"),
+        open_store(records.parent),
         MatchOptions.of("id", None, (), (), None, None, None),
         lambda matches, batch: found.extend((batch, row.subscription) for row in matches.collect()),
     )
@@ -203,7 +205,9 @@ def test_a_delivered_batch_is_not_delivered_again(spark: SparkSession, folder: P
     assert [record.version for record in tamis.spark.batch_records(folder / "checkpoint")] == [1, 99, 1]
     # If a function delivers the matches, it is not known what it delivered of such a batch.
     options = MatchOptions.of("id", None, (), (), None, None, None)
-    matcher = BatchMatcher(str(folder / "index"), str(records), options, lambda matches, batch: None)
+    matcher = BatchMatcher(
+        IndexFolder(folder / "index"), open_store(records.parent), options, lambda matches, batch: None
+    )
     with pytest.raises(tamis.IndexFolderError, match=r"(?s)batch 1 began with version 99 .* Hint: delete .*1\.json"):
         matcher(spark.range(0), 1)
 
@@ -310,8 +314,14 @@ def test_wrong_calls(spark: SparkSession, folder: Path) -> None:
         tamis.spark.match_stream(events, folder / "none", checkpoint=folder / "c", output=folder / "m")
     with pytest.raises(tamis.FrameError, match="no column 'key'"):
         tamis.spark.match_stream(events, folder / "index", "key", checkpoint=folder / "c", output=folder / "m")
-    with pytest.raises(tamis.OptionError, match="`checkpoint` must be a folder that the driver and all executors see"):
-        tamis.spark.match_stream(events, folder / "index", checkpoint="s3a://b/c", output=folder / "m")
+    with pytest.raises(tamis.OptionError, match=r"`checkpoint`: none://b/c cannot be opened"):
+        tamis.spark.match_stream(events, folder / "index", checkpoint="none://b/c", output=folder / "m")
+    with pytest.raises(tamis.OptionError, match=r"`wrong`, s3://b/m/w, is within `output`, s3://b/m\. Hint"):
+        tamis.spark.match_stream(
+            events, folder / "index", checkpoint=folder / "c", output="s3://b/m/", wrong="s3://b/m/w"
+        )
+    with pytest.raises(tamis.IndexFolderError, match="has no finished batch"):
+        tamis.spark.read_output(spark, folder / "nothing")
     with pytest.raises(tamis.OptionError, match="'batch' is the number of a batch"):
         tamis.spark.match_stream(
             events.selectExpr("a", "id AS batch"),

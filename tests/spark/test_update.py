@@ -12,7 +12,7 @@ import pytest
 
 import tamis
 import tamis.spark
-from tamis.spark.manifest import IndexFolder
+from tamis.spark.index_folder import IndexFolder
 from tests.spark.frames import frame, pairs
 
 if TYPE_CHECKING:

@@ -2,11 +2,14 @@
 
 Read in this order:
 
-    building              build: subscriptions to an index           manifest       the folder of an index, its versions
+    building              build: subscriptions to an index           manifest       what is at an index's address
     updating              update, collect_garbage: a new version     bucket_tasks   what both do in executors
-    segment_files         the files of an index, on disk and open    contents       the subscriptions of an index
+    index_folder          an index at its address, its versions      store          folders and object stores
+    cache                 files of stores, kept on a host's disk     seals          sizes and checksums of files
+    segment_files         the files of segments, and open segments   contents       the subscriptions of an index
     matching              match: events with an index                match_task     what executors do with events
-    streaming             match_stream, update_stream                frames         columns of DataFrames
+    streaming             match_stream, update_stream                stream_output  batches as files, read_output
+    frames                columns of DataFrames                      addresses      paths and addresses
     broker_feed           what is subscribed in a broker             broker_source  its changes as a stream
     broker_sink           to_broker: matches for its queues          event_values   which rows of matches are one event
     computed_column       columns that Python computes from events
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from tamis.spark.matching import match
     from tamis.spark.pipeline import run_pipeline
     from tamis.spark.session import start_session
+    from tamis.spark.stream_output import read_output
     from tamis.spark.streaming import BatchRecord, batch_records, match_stream, update_stream
     from tamis.spark.updating import UpdateReport, collect_garbage, update
     from tamis.spark.workloads import generate_events, generate_subscriptions
@@ -51,6 +55,7 @@ _LAZY = {
     "generate_subscriptions": "workloads",
     "match": "matching",
     "match_stream": "streaming",
+    "read_output": "stream_output",
     "rejections": "contents",
     "run_pipeline": "pipeline",
     "start_session": "session",
@@ -76,6 +81,7 @@ __all__ = [
     "generate_subscriptions",
     "match",
     "match_stream",
+    "read_output",
     "rejections",
     "run_pipeline",
     "start_session",

@@ -18,7 +18,8 @@ from tamis.matcher.event_input import right_rows, wrong_rows
 from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
 from tamis.spark.frames import can_hand_over, event_attributes, quoted, subscription_frame
 from tamis.spark.given import checked_frame, listed
-from tamis.spark.manifest import SAMPLES, IndexFolder, Manifest, new_name
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import SAMPLES, Manifest, new_name
 from tamis.spark.rejected_rows import Rejections, rejected_frame
 from tamis.spark.segment_files import ID, read_sample, write_arrow, write_segment
 
@@ -75,8 +76,8 @@ def build(
         `match` ranks; ``valid_from`` and ``valid_until``. A subscription matches from ``valid_from`` on and before
         ``valid_until``. All other columns are kept for `carry` of `match`.
     path : path
-        A folder that the driver and all executors see. If it has an index, the index gets a new version, and running
-        streams use this version from their next batch on.
+        A folder that the driver and all executors see, or an address such as ``s3://bucket/alerts``. If it has an index, the
+        index gets a new version, and running streams use this version from their next batch on.
     shards : int or "auto"
         Number of files for the subscriptions. By default, one per million. Each task builds one file in memory.
     events : DataFrame, optional
@@ -99,15 +100,15 @@ def build(
         checked_frame(events, "events")
         attributes = None if attributes is None else listed(attributes, "attributes")
     declared = None if schema is None else Schema.of(schema).to_dict()
-    folder = IndexFolder(path)
-    # Read the manifest now. If another process publishes meanwhile, this build must fail, not undo that version.
-    before = folder.manifest() if folder.versions() else None
     spark = subscriptions.sparkSession
+    folder = IndexFolder.of(path, spark)
+    # Read the manifest now. If another process publishes meanwhile, this build must fail, not undo that version.
+    before = folder.current()
     sampled = None if events is None else _sampled(events, attributes, event_id, declared, seed)
     shards = _shards(given.frame, shards)
-    folder.make()
+    folder.prepare()
     sample = None if sampled is None else _written_sample(folder, sampled)
-    task = BuildTask(str(folder.path), given.form, declared, sample)
+    task = BuildTask(folder, given.form, declared, sample)
     job = run_in_buckets(given.frame, task, [()] * shards)
     published = folder.publish(
         Manifest(
@@ -154,7 +155,7 @@ def _written_sample(folder: IndexFolder, sampled: pa.Table) -> str | None:
     if not len(sampled):
         return None
     name = new_name()
-    write_arrow(folder / f"{SAMPLES}/{name}.arrow", sampled)
+    folder.put(f"{SAMPLES}/{name}.arrow", lambda path: write_arrow(path, sampled))
     return name
 
 
@@ -170,13 +171,13 @@ def _shards(frame: DataFrame, shards: int | str) -> int:
 class BuildTask:
     """Makes a segment of each bucket whose rows it gets."""
 
-    path: str
+    folder: IndexFolder
     form: str
     schema: dict[str, Any] | None
     sample: str | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        folder = IndexFolder(self.path)
+        folder = self.folder
         for bucket, rows in by_bucket(batches):
             rejections = Rejections(rows)
             rejections.reject_wrong_ids()

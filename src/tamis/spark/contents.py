@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from tamis.spark.frames import id_type_of, type_of
 from tamis.spark.given import checked_session, checked_version
-from tamis.spark.manifest import IndexFolder, SegmentFiles
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import SegmentFiles
 from tamis.spark.rejected_rows import rejected_frame, rejected_schema
 from tamis.spark.segment_files import ID, living_columns
 
@@ -29,13 +30,13 @@ def subscriptions(spark: SparkSession, path: str | os.PathLike[str], version: in
     from pyspark.sql.types import StructField, StructType
 
     checked_session(spark)
-    folder = IndexFolder(path)
+    folder = IndexFolder.of(path, spark)
     manifest = folder.manifest(checked_version(version))
     fields = [StructField(ID, id_type_of(manifest.id_type))]
     fields += [StructField(name, type_of(text)) for name, text in manifest.columns.items()]
     segments = tuple(manifest.segments)
     numbers = spark.range(0, len(segments), 1, max(1, len(segments)))
-    return numbers.mapInArrow(ContentsTask(str(folder.path), segments, tuple(manifest.columns)), StructType(fields))
+    return numbers.mapInArrow(ContentsTask(folder, segments, tuple(manifest.columns)), StructType(fields))
 
 
 def rejections(spark: SparkSession, path: str | os.PathLike[str], version: int | None = None) -> DataFrame:
@@ -48,7 +49,7 @@ def rejections(spark: SparkSession, path: str | os.PathLike[str], version: int |
     from pyspark.sql.types import StructField, StructType
 
     checked_session(spark)
-    folder = IndexFolder(path)
+    folder = IndexFolder.of(path, spark)
     manifest = folder.manifest(checked_version(version))
     names = manifest.rejected
     schema = rejected_schema(folder, names) if names else StructType([StructField(ID, id_type_of(manifest.id_type))])
@@ -59,12 +60,11 @@ def rejections(spark: SparkSession, path: str | os.PathLike[str], version: int |
 class ContentsTask:
     """Reads the segments with the numbers that it gets."""
 
-    path: str
+    folder: IndexFolder
     segments: tuple[SegmentFiles, ...]
     columns: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        folder = IndexFolder(self.path)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from living_columns(folder, self.segments[number], [ID, *self.columns]).to_batches(1 << 16)
+                yield from living_columns(self.folder, self.segments[number], [ID, *self.columns]).to_batches(1 << 16)

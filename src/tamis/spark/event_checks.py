@@ -11,7 +11,8 @@ from tamis.errors import FrameError
 from tamis.language.schema import Schema
 from tamis.spark.frames import REASON, asked_columns, clashing, map_in_arrow, quoted
 from tamis.spark.given import checked_frame, checked_index, checked_version
-from tamis.spark.manifest import IndexFolder, Manifest
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import Manifest
 from tamis.spark.match_task import WrongTask
 from tamis.spark.matching import MatchOptions, built_once, checked_attributes
 from tamis.spark.segment_files import asked_attributes
@@ -59,7 +60,7 @@ def wrong_events(
     checked_frame(events, "events")
     index = checked_index(index)
     options = MatchOptions.of(event_id, attributes, keep, (), None, time, None)
-    folder = IndexFolder(built_once(index) if isinstance(index, DataFrame) else index)
+    folder = IndexFolder.of(built_once(index) if isinstance(index, DataFrame) else index, events.sparkSession)
     return wrong_among(events, folder, folder.manifest(checked_version(version)), options)
 
 

@@ -24,7 +24,8 @@ from tamis.kernels.numbers import Bools, I64s
 from tamis.language.schema import Schema
 from tamis.matcher.event_input import right_rows, wrong_rows
 from tamis.matcher.naming import pieces
-from tamis.spark.manifest import IndexFolder, SegmentFiles
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import SegmentFiles
 from tamis.spark.segment_files import ID, MOST_OPEN, OpenSegment, moments_of, open_segment
 
 SUBSCRIPTION, MATCHES = "subscription", "matches"
@@ -79,8 +80,8 @@ class MatchTask:
 
     Attributes
     ----------
-    path : str
-        The folder of the index.
+    folder : IndexFolder
+        The index.
     groups : tuple of tuple of SegmentFiles
         Each event is matched with all segments of its group. The column `GROUP` names the group if there are several.
     event_id : str
@@ -103,7 +104,7 @@ class MatchTask:
         The attributes that subscriptions of any group ask about, so that an event is wrong for all groups or for none.
     """
 
-    path: str
+    folder: IndexFolder
     groups: tuple[tuple[SegmentFiles, ...], ...]
     event_id: str
     attributes: tuple[str, ...]
@@ -164,10 +165,9 @@ class MatchTask:
 
     def _met(self, events: pa.Table, segments: tuple[SegmentFiles, ...], parts: PartSizes) -> Iterator[SegmentMatches]:
         """The matches of some events, segment by segment, in parts that are not too large."""
-        folder = IndexFolder(self.path)
         for segment in segments:
-            opened = open_segment(folder, segment, self.limits.open)
-            lives = opened.living(folder, segment)
+            opened = open_segment(self.folder, segment, self.limits.open)
+            lives = opened.living(self.folder, segment)
             # A subscription that is not valid, or removed, must not take the place of a valid one.
             limit = self.k if lives is None and not opened.expires else None
             start = 0
@@ -262,7 +262,7 @@ class CountTask(MatchTask):
                 counts[opened.name] = np.zeros(len(opened.columns), np.int64)
             np.add.at(counts[opened.name], rows, 1)
         for name, sums in counts.items():
-            segment = open_segment(IndexFolder(self.path), segments[name], self.limits.open)
+            segment = open_segment(self.folder, segments[name], self.limits.open)
             rows = np.flatnonzero(sums)
             columns = [segment.take(ID, rows), pa.array(sums[rows])]
             columns += [segment.take(name, rows) for name in self.carry]

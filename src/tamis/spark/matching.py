@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from tamis.encoding.events.asked import Asked
 from tamis.errors import FrameError, OptionError, shortened
 from tamis.language.schema import Schema
 from tamis.matcher.options import plain_limit
+from tamis.spark.addresses import local_path, protocol_of
 from tamis.spark.building import build
 from tamis.spark.frames import (
     asked_columns,
@@ -33,7 +34,8 @@ from tamis.spark.frames import (
     type_of,
 )
 from tamis.spark.given import checked_count, checked_frame, checked_index, checked_version, listed
-from tamis.spark.manifest import IndexFolder, Manifest, SegmentFiles, local_path
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import Manifest, SegmentFiles, new_name
 from tamis.spark.match_task import GROUP, MATCHES, RANKED_WEIGHT, SUBSCRIPTION, CountTask, MatchTask
 from tamis.spark.segment_files import asked_attributes
 
@@ -75,9 +77,9 @@ def match(
         column has all attributes, as ``map<string, V>`` or ``array<struct<attribute: string, value: V>>``. Then there
         are no other columns but the id and those of `keep` and `time`. Columns that no subscription asks about are not read.
     index : path or DataFrame
-        A folder that `build` wrote, or a DataFrame of subscriptions. For subscriptions, `match` builds an index for this call,
-        and a wrong subscription is an error. The session's setting ``spark.tamis.folder`` names the folder for this index, by
-        default the folder for temporary files. Executors on other machines need the setting.
+        A folder or an address that `build` wrote to, or a DataFrame of subscriptions. For subscriptions, `match` builds an index
+        for this call, and a wrong subscription is an error. The session's setting ``spark.tamis.folder`` names the folder or the
+        address for this index, by default the folder for temporary files. Executors on other machines need the setting.
     event_id : str
         The column of events with their ids. They need not be unique.
     attributes : list of str, optional
@@ -116,7 +118,7 @@ def match(
     checked_frame(events, "events")
     index = checked_index(index)
 
-    folder = IndexFolder(built_once(index) if isinstance(index, DataFrame) else index)
+    folder = IndexFolder.of(built_once(index) if isinstance(index, DataFrame) else index, events.sparkSession)
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts, skip_wrong=skip_wrong)
     return matched(events, folder, folder.manifest(checked_version(version)), options, moment_now())
 
@@ -207,7 +209,7 @@ def matched(
     carry = (*options.carry, RANKED_WEIGHT) if ranked else options.carry
     schema = _result(frame, manifest, options, keep, carry)
     task = (CountTask if options.counts else MatchTask)(
-        path=str(folder.path),
+        folder=folder,
         groups=groups,
         event_id=options.event_id,
         attributes=attributes,
@@ -318,13 +320,11 @@ def built_once(subscriptions: DataFrame) -> str:
     """The folder of an index of subscriptions, which lives as long as this process."""
     # If executors are on other machines, they must see this folder too.
     setting = subscriptions.sparkSession.conf.get(FOLDER, None)
-    try:
-        folder = tempfile.mkdtemp(prefix="tamis-", dir=None if setting is None else local_path(setting))
-    except OSError as error:
-        raise OptionError(
-            f"the folder {setting} from the setting {FOLDER} cannot be written: {error.strerror}"
-        ) from None
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if setting is not None and protocol_of(setting) != "file":
+        folder = f"{setting.rstrip('/')}/tamis-{new_name()}"
+        atexit.register(IndexFolder(folder).remove)
+    else:
+        folder = _temporary(setting)
     report = build(subscriptions, folder)
     if report.rejected:
         (first,) = report.rejections.orderBy("id").take(1)
@@ -332,6 +332,18 @@ def built_once(subscriptions: DataFrame) -> str:
             f"{report.rejected:,} subscriptions are wrong, such as {first.id!r}: {first.reason}. "
             "Hint: tamis.spark.build accepts the others and returns these"
         )
+    return folder
+
+
+def _temporary(setting: str | None) -> str:
+    """A new folder on disk, which lives as long as this process."""
+    try:
+        folder = tempfile.mkdtemp(prefix="tamis-", dir=None if setting is None else local_path(setting))
+    except OSError as error:
+        raise OptionError(
+            f"the folder {setting} from the setting {FOLDER} cannot be written: {error.strerror}"
+        ) from None
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
@@ -367,6 +379,7 @@ def checked_attributes(events: DataFrame, carried: Collection[str], options: Mat
 
 def grouped(segments: Sequence[SegmentFiles], memory: int) -> tuple[tuple[SegmentFiles, ...], ...]:
     """Segments in groups of at most `memory` bytes: each, the largest first, goes into the fullest group with room."""
+    segments = [replace(segment, asked=None) for segment in segments]  # Tasks do not need it, and it is long.
     groups: list[list[SegmentFiles]] = []
     sizes: list[int] = []
     for segment in sorted(segments, key=lambda segment: (-segment.bytes, segment.name)):

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import FileError
+from tamis.spark.addresses import address, local_path, pattern
 from tamis.spark.attribute_statistics import statistics
 from tamis.spark.building import build
 from tamis.spark.contents import subscriptions as subscriptions_of
 from tamis.spark.event_checks import wrong_among, wrong_result
 from tamis.spark.frames import quoted, subscription_frame
 from tamis.spark.given import checked_session
-from tamis.spark.manifest import IndexFolder, address, local_path, pattern
+from tamis.spark.index_folder import IndexFolder
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
 from tamis.spark.matching import MatchOptions, checked_attributes, matched, moment_now
 from tamis.spark.raw_files import RawRows, check_raw, failures_of_spark, mixed_columns, read_raw

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from tamis.errors import FileError, IndexFolderError, OptionError, shortened
+from tamis.spark.addresses import local_path, pattern
 from tamis.spark.frames import PREDICATES, REASON, quoted
-from tamis.spark.manifest import local_path, pattern
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from tamis.encoding.columns import combined
 from tamis.spark.frames import REASON
-from tamis.spark.manifest import REJECTED, IndexFolder, new_name
-from tamis.spark.segment_files import ID, VALID_FROM, VALID_UNTIL
-from tamis.storage.replacing import replacing
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import REJECTED, new_name
+from tamis.spark.segment_files import ID, VALID_FROM, VALID_UNTIL, write_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,33 +37,33 @@ def rejected_frame(spark: SparkSession, folder: IndexFolder, schema: StructType,
     if not names:
         return spark.createDataFrame([], written)
     numbers = spark.range(0, len(names), 1, len(names))
-    return numbers.mapInArrow(RejectedTask(str(folder.path), tuple(names)), written)
+    return numbers.mapInArrow(RejectedTask(folder, tuple(names)), written)
 
 
 def rejected_schema(folder: IndexFolder, names: Sequence[str]) -> StructType:
     """The schema of the rejected rows in these files, without the reason."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    schema = pq.read_schema(_path(folder, names[0]))
+    schema = pq.read_schema(pa.BufferReader(folder.read(_file(names[0]))))
     return from_arrow_schema(schema.remove(schema.get_field_index(REASON)))
 
 
-def _path(folder: IndexFolder, name: str) -> str:
-    return str(folder / f"{REJECTED}/{name}.parquet")
+def _file(name: str) -> str:
+    return f"{REJECTED}/{name}.parquet"
 
 
 @dataclass(frozen=True)
 class RejectedTask:
     """Reads the files with the numbers that it gets."""
 
-    path: str
+    folder: IndexFolder
     names: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        folder = IndexFolder(self.path)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from pq.read_table(_path(folder, self.names[number]), partitioning=None).to_batches()
+                data = self.folder.read(_file(self.names[number]))
+                yield from pq.read_table(pa.BufferReader(data)).to_batches()
 
 
 class Rejections:
@@ -110,8 +110,7 @@ class Rejections:
         if not parts:
             return None
         name = new_name()
-        with replacing(str(folder / f"{REJECTED}/{name}.parquet")) as stream:
-            pq.write_table(pa.concat_tables(parts), stream)
+        folder.put(_file(name), lambda path: write_parquet(path, pa.concat_tables(parts)))
         return name
 
 

@@ -1,4 +1,4 @@
-"""A segment on disk: the task that builds it writes it, and tasks that match map it into memory.
+"""A segment's files: the task that builds it writes them, and tasks that match map them into memory.
 
 The rows of a segment are numbered in the order of its files, and these numbers are the ids of its matcher. The users' ids are one
 of the columns beside it. So matches stay numbers until the end, and any column of a subscription comes from rows of a mapped
@@ -28,7 +28,9 @@ from tamis.kernels.numbers import Bools, F64s, I64s
 from tamis.matcher.frozen import FrozenMatcher
 from tamis.matcher.matcher import Matcher
 from tamis.matcher.snapshot import open_snapshot
-from tamis.spark.manifest import REMOVED, SAMPLES, SEGMENTS, IndexFolder, SegmentFiles, new_name
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import SAMPLES, SEGMENTS, SegmentFiles, new_name, removed_file
+from tamis.spark.seals import sealed_bytes
 from tamis.storage import container
 from tamis.storage.replacing import replacing
 
@@ -64,15 +66,27 @@ def write_segment(
     parts = matcher.stats()["index_stats"]
     if len(parts["segments"]) > 1 or parts["delta_rows"]:
         matcher.optimize()  # Matching one piece is faster than matching several.
-    name = new_name()
-    matcher.save(folder / f"{SEGMENTS}/{name}.tamis")
     if refused:
         rows = _without_ids(rows, [row for row, _ in refused])
-    write_arrow(folder / f"{SEGMENTS}/{name}.arrow", rows.drop_columns([form]))
-    with replacing(str(folder / f"{SEGMENTS}/{name}.parquet")) as stream:
-        pq.write_table(rows, stream)
-    size = sum((folder / f"{SEGMENTS}/{name}.{ending}").stat().st_size for ending in ("tamis", "arrow"))
-    return Written(SegmentFiles(name, rows=len(matcher), bytes=size), refused)
+    name = new_name()
+    asked: set[str] = set()
+
+    def save(path: Path) -> None:
+        matcher.save(path)
+        asked.update(_asked_in(path))
+
+    snapshot, columns, given = (_file(name, ending) for ending in ("tamis", "arrow", "parquet"))
+    seals = {
+        snapshot: folder.put(snapshot, save),
+        columns: folder.put(columns, lambda path: write_arrow(path, rows.drop_columns([form]))),
+        given: folder.put(given, lambda path: write_parquet(path, rows)),
+    }
+    size = sealed_bytes(seals[snapshot]) + sealed_bytes(seals[columns])
+    return Written(SegmentFiles(name, rows=len(matcher), bytes=size, seals=seals, asked=sorted(asked)), refused)
+
+
+def _file(name: str, ending: str) -> str:
+    return f"{SEGMENTS}/{name}.{ending}"
 
 
 def refused_rows(rows: pa.Table, form: str, schema: dict[str, Any] | None) -> list[tuple[int, str]]:
@@ -115,28 +129,25 @@ def write_arrow(path: Path, table: pa.Table) -> None:
         writer.write_table(table.combine_chunks())
 
 
+def write_parquet(path: Path, table: pa.Table) -> None:
+    """Write a table as Parquet."""
+    with replacing(str(path)) as stream:
+        pq.write_table(table, stream)
+
+
 def map_arrow(path: Path) -> pa.Table:
     """A table that stays on disk until parts of it are read.
 
     Raises
     ------
     IndexFolderError
-        If the file does not exist, or is damaged.
+        If the file is damaged.
     """
     try:
         with pa.memory_map(str(path)) as source:
             return pa.ipc.open_file(source).read_all()
-    except FileNotFoundError:
-        raise IndexFolderError(_not_seen(path)) from None
     except (pa.ArrowInvalid, OSError) as error:
         raise IndexFolderError(f"{path} is damaged: {error}") from None
-
-
-def _not_seen(path: Path) -> str:
-    return (
-        f"{os.uname().nodename} does not see {path}. Hint: the driver and all executors must see the folder of an "
-        "index; or collect_garbage deleted the version that is read"
-    )
 
 
 def stored(rows: pa.Table) -> pa.Table:
@@ -170,35 +181,42 @@ def _stored_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def write_removed(folder: IndexFolder, rows: Rows) -> str:
-    """Write which rows of a segment a version leaves out; returns the name of the file."""
+def write_removed(folder: IndexFolder, rows: Rows) -> tuple[str, str]:
+    """Write which rows of a segment a version leaves out; returns the name of the file and its seal."""
     name = new_name()
-    write_arrow(folder / f"{REMOVED}/{name}.arrow", pa.table({"row": pa.array(rows)}))
-    return name
+    return name, folder.put(removed_file(name), lambda path: write_arrow(path, pa.table({"row": pa.array(rows)})))
 
 
 def removed_rows(folder: IndexFolder, segment: SegmentFiles) -> Rows:
     """The rows of a segment that a version leaves out."""
     if segment.removed_name is None:
         return np.zeros(0, np.int64)
-    rows: Rows = map_arrow(folder / f"{REMOVED}/{segment.removed_name}.arrow")["row"].to_numpy()
+    name = removed_file(segment.removed_name)
+    rows: Rows = folder.opened(name, segment.seals.get(name), map_arrow)["row"].to_numpy()
     return rows
 
 
 def read_sample(folder: IndexFolder, name: str | None) -> pa.Table | None:
     """The events that subscriptions are planned with, if there are any."""
-    return None if name is None else map_arrow(folder / f"{SAMPLES}/{name}.arrow")
+    return None if name is None else pa.ipc.open_file(folder.read(f"{SAMPLES}/{name}.arrow")).read_all()
 
 
 def living_rows(folder: IndexFolder, segment: SegmentFiles) -> pa.Table:
     """The rows of a segment as they were given, without refused and removed rows."""
-    rows = pq.read_table(folder / f"{SEGMENTS}/{segment.name}.parquet", memory_map=True, partitioning=None)
+    name = _file(segment.name, "parquet")
+    rows = pq.read_table(pa.BufferReader(folder.read(name, segment.seals.get(name))))
     return _living(rows, folder, segment)
+
+
+def segment_columns(folder: IndexFolder, segment: SegmentFiles) -> pa.Table:
+    """The columns of all rows of a segment, mapped into memory."""
+    name = _file(segment.name, "arrow")
+    return folder.opened(name, segment.seals.get(name), map_arrow)
 
 
 def living_columns(folder: IndexFolder, segment: SegmentFiles, names: list[str]) -> pa.Table:
     """Some columns of the subscriptions of a segment."""
-    return _living(map_arrow(folder / f"{SEGMENTS}/{segment.name}.arrow").select(names), folder, segment)
+    return _living(segment_columns(folder, segment).select(names), folder, segment)
 
 
 def _living(rows: pa.Table, folder: IndexFolder, segment: SegmentFiles) -> pa.Table:
@@ -209,25 +227,31 @@ def _living(rows: pa.Table, folder: IndexFolder, segment: SegmentFiles) -> pa.Ta
 
 def asked_attributes(folder: IndexFolder, segments: Iterable[SegmentFiles]) -> frozenset[str]:
     """The attributes that the subscriptions of some segments ask about."""
-    return frozenset().union(*(_asked_in(folder / f"{SEGMENTS}/{segment.name}.tamis") for segment in segments))
+    return frozenset().union(*(_asked_by(folder, segment) for segment in segments))
+
+
+def _asked_by(folder: IndexFolder, segment: SegmentFiles) -> Iterable[str]:
+    if segment.asked is not None:
+        return segment.asked
+    # Indexes of version 1 have it in the snapshots only.
+    name = _file(segment.name, "tamis")
+    return _asked_in(folder.local(name, segment.seals.get(name)))
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _asked_in(path: Path) -> frozenset[str]:
     """The attributes of one segment. Cached: its files never change."""
-    if not path.exists():
-        raise IndexFolderError(_not_seen(path))
     return frozenset(open_snapshot(container.open(path)).table("dimensions")["attribute"].to_pylist())
 
 
 class OpenSegment:
     """A segment that is mapped into memory, with all its rows, including rows that a version leaves out."""
 
-    def __init__(self, folder: IndexFolder, name: str) -> None:
-        path = folder / f"{SEGMENTS}/{name}"
-        self.name = name
-        self.matcher = FrozenMatcher(path.with_suffix(".tamis"))
-        self.columns = map_arrow(path.with_suffix(".arrow"))
+    def __init__(self, folder: IndexFolder, segment: SegmentFiles) -> None:
+        self.name = segment.name
+        snapshot = _file(segment.name, "tamis")
+        self.matcher = folder.opened(snapshot, segment.seals.get(snapshot), FrozenMatcher)
+        self.columns = segment_columns(folder, segment)
         self._lives: tuple[str | None, Bools | None] = (None, None)
 
     def living(self, folder: IndexFolder, segment: SegmentFiles) -> Bools | None:
@@ -278,7 +302,7 @@ def moments_of(column: pa.Array, missing: int) -> Rows:
     return rows
 
 
-_open: OrderedDict[tuple[Path, str], OpenSegment] = OrderedDict()
+_open: OrderedDict[tuple[str, str], OpenSegment] = OrderedDict()
 """The segments that this process has mapped. Spark uses a worker process for many tasks."""
 
 
@@ -290,14 +314,11 @@ def open_segment(folder: IndexFolder, segment: SegmentFiles, most_open: int = MO
     IndexFolderError
         If its files do not exist.
     """
-    key = (folder.path, segment.name)
+    key = (folder.address, segment.name)
     opened = _open.get(key)
     if opened is None:
-        path = folder / f"{SEGMENTS}/{segment.name}.tamis"
-        if not path.exists():
-            raise IndexFolderError(_not_seen(path))
         _warm_up()
-        opened = _open[key] = OpenSegment(folder, segment.name)
+        opened = _open[key] = OpenSegment(folder, segment)
         while len(_open) > most_open:
             _open.popitem(last=False)
     _open.move_to_end(key)

@@ -25,17 +25,18 @@ from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
 from tamis.spark.building import now
 from tamis.spark.frames import ADDED, CHANGE, FORMS, MEANT, REMOVED, SubscriptionFrame, subscription_frame, type_of
 from tamis.spark.given import checked_frame
-from tamis.spark.manifest import SEGMENTS, IndexFolder, Manifest, SegmentFiles, without_rows
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import Manifest, SegmentFiles, without_rows
 from tamis.spark.rejected_rows import Rejections, rejected_frame
 from tamis.spark.segment_files import (
     ID,
     WEIGHT,
     Rows,
     living_rows,
-    map_arrow,
     read_sample,
     refused_rows,
     removed_rows,
+    segment_columns,
     write_removed,
     write_segment,
 )
@@ -85,7 +86,7 @@ def update(
     Parameters
     ----------
     path : path
-        The folder of the index.
+        The folder or the address of the index.
     changes : DataFrame
         The columns of `build`, and ``change``: ``added`` or ``removed``. An addition replaces the subscription that has its id,
         even if the same changes also remove this id. A wrong addition leaves the old subscription as it is. A removal needs
@@ -104,13 +105,14 @@ def update(
     if (source is None) != (batch is None):
         raise OptionError("give both `source` and `batch`, or none: the name of the stream and the number of the batch")
     checked_frame(changes, "changes")
-    folder = IndexFolder(path)
+    spark = changes.sparkSession
+    folder = IndexFolder.of(path, spark)
     manifest = folder.manifest()
     given = _changes_frame(changes, manifest, order)
-    spark = changes.sparkSession
     if source is not None and batch is not None and manifest.applied.get(source, -1) >= batch:
         return UpdateReport(manifest.version, 0, 0, 0, 0, rejected_frame(spark, folder, given.frame.schema, []))
-    task = UpdateTask(str(folder.path), manifest, order, source is not None)
+    folder.prepare()
+    task = UpdateTask(folder, manifest, order, source is not None)
     job = run_in_buckets(given.frame, task, manifest.buckets)
     version = manifest.version
     applied = manifest.applied if source is None or batch is None else {**manifest.applied, source: batch}
@@ -163,14 +165,14 @@ def _apart(manifest: Manifest, order: str | None) -> list[str]:
 class UpdateTask:
     """Applies the changes of each bucket that it gets."""
 
-    path: str
+    folder: IndexFolder
     manifest: Manifest
     order: str | None
     is_stream: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, changes in by_bucket(batches):
-            bucket = Bucket(IndexFolder(self.path), self.manifest, number)
+            bucket = Bucket(self.folder, self.manifest, number)
             yield bucket.changed(changes, self.order, self.is_stream).to_batch()
 
 
@@ -246,7 +248,7 @@ class Bucket:
 
     def _found(self, segment: SegmentFiles, changes: pa.Table) -> tuple[Rows, pa.Array]:
         """The living rows of a segment whose ids are those of some changes, and these ids."""
-        ids = combined(map_arrow(self._folder / f"{SEGMENTS}/{segment.name}.arrow")[ID])
+        ids = combined(segment_columns(self._folder, segment)[ID])
         is_there = _is_in(ids, combined(changes[ID]))
         is_there &= ids.is_valid().to_numpy(zero_copy_only=False)
         is_there[removed_rows(self._folder, segment)] = False
@@ -257,7 +259,7 @@ class Bucket:
         if not len(rows):
             return segment
         gone = np.union1d(removed_rows(self._folder, segment), rows)
-        return without_rows(segment, write_removed(self._folder, gone), len(gone))
+        return without_rows(segment, *write_removed(self._folder, gone), len(gone))
 
     def _merged(self, segments: list[SegmentFiles], fresh: SegmentFiles | None) -> list[SegmentFiles]:
         """The segments of the bucket, after merging the ones worth it into one."""
@@ -337,9 +339,8 @@ def collect_garbage(path: str | os.PathLike[str], retain: timedelta = timedelta(
     if not isinstance(retain, timedelta):
         raise OptionError(f"`retain` must be a timedelta, such as timedelta(days=1), not {shortened(retain)}")
     folder = IndexFolder(path)
-    folder.manifest()  # Raises an error if there is no index.
+    manifests = folder.manifests()
     before = datetime.now(UTC) - retain
-    manifests = [folder.manifest(version) for version in folder.versions()]
     old = [manifest for manifest, next_one in itertools.pairwise(manifests) if next_one.published_at < before]
     kept = {name for manifest in manifests if manifest not in old for name in manifest.files}
     deleted = 0
@@ -348,6 +349,6 @@ def collect_garbage(path: str | os.PathLike[str], retain: timedelta = timedelta(
         deleted += 1
     for name in folder.files(before):
         if name not in kept:
-            (folder / name).unlink(missing_ok=True)
+            folder.delete(name)
             deleted += 1
     return deleted
