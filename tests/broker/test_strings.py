@@ -196,3 +196,18 @@ def test_the_other_case_follows_new_strings() -> None:
         strings.code(text)
         for case in Case:
             assert strings.cased(case).to_pylist() == [case.change(each) for each in strings.texts().to_pylist()]
+
+
+def test_many_new_strings_keep_their_codes() -> None:
+    """They become arrays in portions, also if somebody looks at them between two portions."""
+    strings = Strings(pa.array(["old"]))
+    expected = ["old"]
+    for number in range(10_000):
+        assert strings.code(f"new {number}") == len(expected)
+        expected.append(f"new {number}")
+        if number in (0, 4094, 4095, 4096, 9000):
+            assert strings.texts().to_pylist() == expected
+        assert len(strings) == len(expected)
+    assert strings.texts().to_pylist() == expected
+    assert strings.codes_of(["new 9999", "old", "another"]) == [10_000, 0, 10_001]
+    assert strings.codes(["new 4095"]) == [4096]
