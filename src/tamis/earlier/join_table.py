@@ -39,6 +39,8 @@ from tamis.language.normal import to_nnf
 from tamis.language.operators import Operator
 
 NO_REST = -1
+_FEW_SLOTS = 8
+"""So few slots are looked up in Python. An array of them takes as long as eight."""
 JOINS_ONLY = "joins only"
 _NEVER = Predicate(JOINS_ONLY, Operator.EQ, ["never"])
 """The constant part of an expression that has only `always`. An index has a row for it, so that its slot is not given to another
@@ -398,8 +400,11 @@ class JoinTable:
 
     def failing(self, slots: Sequence[int], joins: EventJoins, kept: Bools | None = None) -> list[int]:
         """The places of the slots whose rest does not hold, or which are not `kept`."""
-        numbers = [self._number_of.get(slot, NO_REST) for slot in slots]
-        asked = numbers if kept is None else compress(numbers, kept)
+        if len(slots) > _FEW_SLOTS:
+            numbers: list[int] = self.numbers(np.array(slots, np.int32)).tolist()
+        else:
+            numbers = [self._number_of.get(slot, NO_REST) for slot in slots]
+        asked = set(numbers if kept is None else compress(numbers, kept))
         holds = {number: number == NO_REST or joins.truth(self._rests[number].expression) is True for number in asked}
         return [
             place
@@ -407,9 +412,9 @@ class JoinTable:
             if not holds.get(number) or (kept is not None and not kept[place])
         ]
 
-    def asked_by(self, slots: I32s) -> frozenset[str]:
+    def asked_by(self, slots: Sequence[int]) -> frozenset[str]:
         """The attributes that the rests of some slots ask about, and perhaps others."""
-        number = self._number_of.get(int(slots[0]), NO_REST) if len(slots) == 1 else NO_REST
+        number = self._number_of.get(slots[0], NO_REST) if len(slots) == 1 else NO_REST
         return self.attributes() if number == NO_REST else self._rests[number].attributes
 
     def note(self, joins: EventJoins) -> None:

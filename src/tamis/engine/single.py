@@ -178,6 +178,10 @@ class Single:
         count = self._marked[0]
         return self._marked[1 : 1 + count].tolist() if count <= _MARKED else None
 
+    def slots_at(self, places: Sequence[int]) -> list[int]:
+        """The slots at some places among all, a few."""
+        return [self._out[place] for place in places]
+
     def slots(self, count: int) -> Slots:
         """The slots that the event satisfies, until the next match."""
         return self._buffers.out[:count]
@@ -191,7 +195,7 @@ class Single:
         """Pack the arguments of the kernel for the segments of a version. The caller holds the version while it matches."""
         self._buffers = buffers = self._new_buffers(len(version.segments) + self._most_deltas)
         self._names = buffers.names.data  # A memoryview reads a few ids in two thirds of the time of an array.
-        self._marked = buffers.marked.data
+        self._marked, self._out = buffers.marked.data, buffers.out.data
         self._words = words = self.event.words
         self._values, self._start = np.zeros(_OF_VALUES, np.int64), np.zeros(2, np.int64)
         self._values[LO] = self._values[HI] = address_of(words) + 8 * HEAD

@@ -134,7 +134,7 @@ class HistoryStore(HistoryMatching):
         if found is not None:
             table, weights = self._beside[found.ids]
             places = marked_places(found.slots, table.marks)
-            failing, more = self._decided_slots(found.slots[places], event, events, always, table)
+            failing, more = self._decided_slots(found.slots[places].tolist(), event, events, always, table)
             slots = joined_slots(found.slots, places[failing], more)
             if k is not None:
                 _, slots = keep_heaviest(np.array([len(slots)]), slots, weights.view(), k)
