@@ -17,7 +17,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-fast test-uncompiled test-long test-kafka test-stores setup lint format clean
-.PHONY: bench-loading bench-engine bench-spark bench-exits bench-first-use
+.PHONY: bench-loading bench-engine bench-detection bench-spark bench-exits bench-first-use
 .PHONY: experiments bench-headline bench-broker bench-history bench-service wheel release docs screenshots
 
 help:  ## Show this list
@@ -77,6 +77,10 @@ bench-engine: .venv/dev.stamp  ## Measure how fast events are matched; renew doc
 	$(BIN)/python -m benchmarks.engine --json docs/results/engine.json $(BENCH)
 	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 	$(BIN)/python -m benchmarks.cluster_plan docs/results docs/spark.md
+
+bench-detection: .venv/core.stamp  ## Measure detection rules and JSON beside json.loads and jq; renew docs/benchmarks.md
+	$(BIN)/python -m benchmarks.detection --json docs/results/detection.json $(BENCH)
+	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 
 bench-spark: .venv/dev.stamp  ## Measure matching on Spark beside plain plans; renew docs/benchmarks.md
 	$(BIN)/python -m benchmarks.spark --json docs/results/spark.json $(BENCH)

@@ -12,6 +12,7 @@ Read `tamis.experiments.timing` and `shapes` first, then one benchmark and its p
     matching      one workload: the engine, a scan, and the methods of the matcher
     updates       changes during matching
     rules         detection rules
+    detection     detection rules and JSON: all ways into the matcher beside json.loads, the commands beside jq
     spark         matching with Spark
     broker        what publish/subscribe costs on top of matching
     service       what the network costs on top of a broker

@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks import (
     broker_page,
+    detection,
     engine_page,
     first_use,
     headline,
@@ -26,9 +27,9 @@ from benchmarks import (
 
 _INTRODUCTION = """# Benchmarks
 
-`make bench-headline`, `make bench-first-use`, `make bench-loading`, `make bench-engine`, `make bench-spark`,
-`make bench-broker`, `make bench-history` and `make bench-service` make this page from the files in `docs/results`. Do not edit
-it. The indexes of the papers are measured by [their experiments](experiments.md).
+`make bench-headline`, `make bench-first-use`, `make bench-loading`, `make bench-engine`, `make bench-detection`,
+`make bench-spark`, `make bench-broker`, `make bench-history` and `make bench-service` make this page from the files in
+`docs/results`. Do not edit it. The indexes of the papers are measured by [their experiments](experiments.md).
 Times depend on the machine. Ratios within a section depend less on the machine, since each section comes from a single run.
 """
 
@@ -37,6 +38,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "headline": (headline.DESCRIPTION, headline.to_table),
     "first use": (first_use.DESCRIPTION, first_use.to_table),
     "engine": (engine_page.DESCRIPTION, engine_page.to_tables),
+    "detection": (detection.DESCRIPTION, detection.to_tables),
     "spark": (spark_page.DESCRIPTION, spark_page.to_tables),
     "broker": (broker_page.DESCRIPTION, broker_page.to_tables),
     "service": (service_page.DESCRIPTION, service_page.to_tables),

@@ -10,22 +10,24 @@ together: the gate keeps dimensions and constants from changing in between. Cons
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 import numpy as np
 
 from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.dimensions.labels import Relabelling
+from tamis.encoding.dimensions.premises import Premise
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.compile import Compiler
 from tamis.encoding.expressions.plain_row import PlainEncoder
 from tamis.encoding.expressions.predicate_rows import PredicateRows
 from tamis.encoding.expressions.predicates import ends_by_dimension
+from tamis.encoding.expressions.row_premises import premises_of_rows
 from tamis.engine.delta import Delta
 from tamis.engine.engine import Engine
 from tamis.engine.limits import Limits
 from tamis.engine.sample import Sample, relabelled, renumbered
-from tamis.language.expression import Expression
+from tamis.language.expression import Expression, Predicate
 from tamis.matcher.clauses import ClauseRows, clause_rows
 from tamis.matcher.compiling import SubscriptionCompiler
 from tamis.matcher.gate import Gate
@@ -72,11 +74,11 @@ class KeyedEngine:
     def compile(self, expressions: Sequence[Expression]) -> ClauseRows:
         """The rows of expressions, which have no slots yet."""
         few = self._few_plain_rows(expressions) if len(expressions) <= _MOST_ONE_BY_ONE else None
-        return self.compile_any(expressions) if few is None else few
+        return self.compile_any(expressions) if few is None else self._noted(lambda: few)
 
     def compile_any(self, expressions: Sequence[Expression]) -> ClauseRows:
         """The same for expressions of any kind and number."""
-        return clause_rows(self._compiler.compile(expressions))
+        return self._noted(lambda: clause_rows(self._compiler.compile(expressions)))
 
     def compile_rows(self, rows: PredicateRows) -> ClauseRows:
         """The same for rows of predicates.
@@ -85,7 +87,23 @@ class KeyedEngine:
         ------
         WrongRowsError
         """
-        return clause_rows(self._compiler.compile_rows(rows))
+        return self._noted(lambda: clause_rows(self._compiler.compile_rows(rows)))
+
+    def _noted(self, compile_some: Callable[[], ClauseRows]) -> ClauseRows:
+        """Compile rows, and note what an event must have so that they can match. If that fails, events need all attributes."""
+        asked: Iterable[tuple[str, Iterable[Premise] | None]] = ()
+        try:
+            compiled = compile_some()
+            rows = compiled.rows
+            asked = list(premises_of_rows(rows.table, rows.program, rows.programs, self.dimensions))
+            return compiled
+        finally:
+            known = self.dimensions.premises
+            noted = known.with_rows(asked)
+            noted = noted.with_rows((name, None) for name in self.dimensions.by_attribute if name not in noted.of)
+            if noted != known:
+                with self.gate.writing():
+                    self.dimensions.premises = noted
 
     def _few_plain_rows(self, expressions: Sequence[Expression]) -> ClauseRows | None:
         """The rows of a few expressions, laid out like expressions that come alone; None if one is not plain."""
@@ -97,11 +115,18 @@ class KeyedEngine:
 
     def add_plain(self, to: Engine | Delta, expression: Expression, slot: int) -> bool:
         """Add the row of an expression, if it is plain and so has only one row; returns whether it is."""
+        if self.dimensions.premises.are_any and to is self.engine and self._is_guarded(expression):
+            return False
         row = self._plain.row(expression)
         if row is not None and to.add_plain(row, slot):
             return True
         row = self._plain.keyed_row(expression)
         return row is not None and to.add_plain(row, slot)
+
+    def _is_guarded(self, expression: Expression) -> bool:
+        """Whether an expression asks about an attribute that not all events need: the compiler then notes its premises."""
+        of = self.dimensions.premises.of
+        return any(isinstance(node, Predicate) and of.get(node.attribute) is not None for node in expression.walk())
 
     # -- changing keys
 

@@ -284,6 +284,10 @@ class StringDimension(LabelledDimension):
     def constant_key(self, constant: str) -> int:
         return self._labels.label(constant)
 
+    def texts_at(self, keys: Iterable[int]) -> list[str]:
+        """The constants that have some of these keys."""
+        return self._labels.constants_at(keys)
+
     def __contains__(self, constant: object) -> bool:
         """Whether a constant was added."""
         return constant in self._labels

@@ -20,6 +20,7 @@ from tamis.encoding.dimensions.dimension import (
     StringDimension,
     TimestampDimension,
 )
+from tamis.encoding.dimensions.premises import NO_PREMISES
 from tamis.kernels.numbers import I32s
 from tamis.language.values import Kind
 
@@ -121,6 +122,7 @@ class Dimensions:
     def __init__(self, *, most_known: int = 1 << 15) -> None:
         self._most_known = most_known
         self._known = 0
+        self.premises = NO_PREMISES
         self._all: list[Dimension] = []
         self.count = 0
         """How many there are. It is read in a third of the time of `len`."""
@@ -195,6 +197,7 @@ class Dimensions:
         columns = (state[name].to_pylist() for name in ("attribute", "facet", "texts", "numbers"))
         for attribute, facet, strings, numbers in zip(*columns, strict=True):
             self.get(attribute, Facet(facet)).restore(strings, numbers)
+        self.premises = self.premises.with_rows((attribute, None) for attribute in self.by_attribute)
 
     def kept(self, numbers: Iterable[int]) -> Dimensions:
         """Only some of the dimensions, with new numbers in the same order."""
@@ -203,6 +206,7 @@ class Dimensions:
             dimension = self._all[number]
             dimension.number = len(kept)
             kept._enter(dimension)
+        kept.premises = self.premises.only(kept.by_attribute)
         return kept
 
     def numbers_if_kept(self, numbers: list[int]) -> I32s:

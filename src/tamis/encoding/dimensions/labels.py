@@ -117,6 +117,11 @@ class Labels:
         """The label of a constant that was added."""
         return self._label_of[constant]
 
+    def constants_at(self, labels: Iterable[int]) -> list[Any]:
+        """The constants that have some of these labels."""
+        places = [(bisect_left(self.labels, label), label) for label in labels]
+        return [self.constants[at] for at, label in places if at < len(self.labels) and self.labels[at] == label]
+
     def locate(self, value: Any) -> int:
         """The key of any value: its label, or the key of the gap it falls in."""
         label = self._label_of.get(value)

@@ -10,5 +10,5 @@ Read in this order:
     json_names     the names that the kernel looks for                    json_columns   values -> columns
     json_reader    one event of JSON, with Python's own reader
     mappings       a list of mappings                                     mapping_columns  mappings -> columns
-    mapping_encoder  mappings -> a batch, by column or one by one
+    mapping_encoder  mappings -> a batch, by column or one by one         needed_values  what events need of columns
 """

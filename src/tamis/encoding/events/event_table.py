@@ -19,6 +19,7 @@ from tamis.encoding.dimensions.texts import Texts
 from tamis.encoding.events.asked import Asked
 from tamis.encoding.events.event_batch import EncodedEvents, EventBatch
 from tamis.encoding.events.event_columns import entries, event_columns, is_long, is_wanted, names_in
+from tamis.encoding.events.needed_values import Needed
 from tamis.encoding.events.plain_columns import PlainColumns, entries_batch, is_plain
 from tamis.errors import EventError
 from tamis.kernels.kernel import lean_kernel
@@ -125,7 +126,14 @@ class TableEncoder:
 
 
 def encode_columns(columns: Iterable[Column], dimensions: Dimensions, count: int) -> EncodedEvents:
-    """The keys of `count` events, given column by column. Columns that no predicate asks about are left out."""
+    """The keys of `count` events, given column by column. Columns that no predicate asks about are left out.
+
+    So are values that an event does not need, because it lacks all premises of their attribute.
+    """
+    needed: Needed | None = None
+    if dimensions.premises.are_any:
+        columns = list(columns)
+        needed = Needed(columns, dimensions.premises, count)
     parts: list[_Part] = []
     rows_of: dict[str, dict[Kind | Facet, list[Rows]]] = {}
     for column in columns:
@@ -133,6 +141,8 @@ def encode_columns(columns: Iterable[Column], dimensions: Dimensions, count: int
         if facets is None:
             continue
         rows_of.setdefault(column.attribute, {}).setdefault(column.kind, []).append(column.rows)
+        if needed is not None and facets.address is None:
+            column = _needed_part(column, needed)
         if facets.presence is not None:
             rows = _distinct(column.rows)
             parts.append(_Part(facets.presence.number, rows, np.zeros(len(rows), np.int64)))
@@ -145,6 +155,17 @@ def encode_columns(columns: Iterable[Column], dimensions: Dimensions, count: int
         _mismatched(dimensions.by_attribute[attribute].asked, kinds) for attribute, kinds in rows_of.items()
     )
     return EncodedEvents(_batch(parts, count), mismatched)
+
+
+def _needed_part(column: Column, needed: Needed) -> Column:
+    """The values that events need. The others are only held to be UTF-8."""
+    part = needed.part(column)
+    if part is not column and column.kind is Kind.STRING and not pa.types.is_dictionary(column.values.type):
+        try:
+            Texts(column.values).check()
+        except UnicodeDecodeError:
+            return column  # Encoding it finds the wrong strings.
+    return part
 
 
 def checked_columns(

@@ -32,6 +32,7 @@ from tamis.language.values import Interval, Kind
 _MOST_FORMS = 4096
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 Places: TypeAlias = I32s
+_NO_PLACES: Places = np.zeros(0, np.int32)
 Objects: TypeAlias = npt.NDArray[Any]
 
 
@@ -69,13 +70,13 @@ def mapping_columns(events: Mappings, dimensions: Dimensions) -> list[Column]:
     """
     form = _form_of(dimensions)
     plain = _plain_events(events)
-    parts = [_places(event, form) for event in plain]
-    places = np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    parts = _places(plain, form)
+    places = np.concatenate([_NO_PLACES, *parts])
     wanted = places != NOT_ASKED
     rows = np.repeat(np.arange(len(plain)), [len(part) for part in parts])[wanted]
     places = places[wanted]
     every = itertools.chain.from_iterable(map(dict.values, plain))
-    values = np.fromiter(itertools.compress(every, wanted.tolist()), object, len(places))
+    values = np.fromiter(itertools.compress(every, wanted.tobytes()), object, len(places))
     order = grouped(places)
     values, rows = values[order], rows[order]
     bounds = np.append(0, np.cumsum(np.bincount(places, minlength=len(form.attributes)))).tolist()
@@ -127,20 +128,25 @@ def _form_of(dimensions: Dimensions) -> _Form:
     return form
 
 
-def _places(event: Mapping[str, Any], form: _Form) -> Places:
-    """The place of each name. Raises UnevenError if some are no strings, or equal."""
+def _places(events: list[dict[str, Any]], form: _Form) -> list[Places]:
+    """The place of each name of each event. Raises UnevenError if names of an event are no strings, or equal."""
     try:
-        joined = BETWEEN.join(event)
+        joined = list(map(BETWEEN.join, events))
     except TypeError:
         raise UnevenError from None
-    known = form.places.get(joined)
-    if known is not None and len(known) == len(event):
-        return known
+    found = list(map(form.places.get, joined, itertools.repeat(_NO_PLACES)))
+    # Lengths tell names with the separator, whose joined names are ambiguous, from the others.
+    sizes, known = (np.fromiter(map(len, each), np.int64, len(events)) for each in (events, found))
+    for row in np.flatnonzero(sizes != known).tolist():
+        found[row] = _new_places(events[row], joined[row], form)
+    return found
+
+
+def _new_places(event: dict[str, Any], joined: str, form: _Form) -> Places:
     names = [str.__str__(name) for name in event]
     if len(set(names)) < len(names):
         raise UnevenError
     found = np.array([form.place_of.get(name, NOT_ASKED) for name in names], np.int32)
-    # A name with the separator makes the joined names ambiguous. Their number tells these from others.
     if joined.count(BETWEEN) == len(names) - 1:
         if len(form.places) >= _MOST_FORMS:
             form.places.clear()
