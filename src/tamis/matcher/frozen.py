@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.events.event_table import TableEncoder
+from tamis.encoding.events.json_lines import JsonEncoder
 from tamis.engine.matching.owners import ALIVE
 from tamis.engine.matching.results import Life
 from tamis.engine.matching.thread_scratch import ThreadScratch
@@ -25,6 +26,7 @@ from tamis.errors import SnapshotError
 from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.language.schema import Schema
 from tamis.matcher.event_input import arrow_errors
+from tamis.matcher.json_input import json_lines
 from tamis.matcher.snapshot import open_snapshot
 from tamis.storage import container
 
@@ -71,6 +73,20 @@ class FrozenMatcher:
         with arrow_errors():
             batch = TableEncoder(events, self._dimensions, self._schema).rows(0, len(events)).batch
         counts, slots, _ = self._version.match(batch, len(self._dimensions), self._scratch)
+        return (counts, slots) if k is None else keep_heaviest(counts, slots, self._weights, k)
+
+    def match_json(self, column: pa.Array | pa.ChunkedArray, k: int | None = None) -> tuple[I64s, I32s]:
+        """`match` of events as JSON texts. A text that is null or blank is no event and has no matches.
+
+        Raises
+        ------
+        EventError
+        """
+        lines = json_lines(column)
+        batch = JsonEncoder(lines, self._dimensions, self._schema).rows(0, len(lines)).batch
+        of_events, slots, _ = self._version.match(batch, len(self._dimensions), self._scratch)
+        counts = np.zeros(len(column), np.int64)
+        counts[lines.numbers] = of_events
         return (counts, slots) if k is None else keep_heaviest(counts, slots, self._weights, k)
 
     def ids(self, slots: I32s) -> I64s:

@@ -31,6 +31,7 @@ def wrong_events(
     keep: Iterable[str] = (),
     time: str | None = None,
     version: int | None = None,
+    json: str | None = None,
 ) -> DataFrame:
     """The events that `match` leaves out with `skip_wrong`, with the reasons.
 
@@ -40,7 +41,7 @@ def wrong_events(
     Parameters
     ----------
     events : DataFrame
-        `events`, `event_id`, `attributes`, `keep` and `time` are as in `match`.
+        `events`, `event_id`, `attributes`, `keep`, `time` and `json` are as in `match`.
     index : path or DataFrame
         A folder that `build` wrote, or a DataFrame of subscriptions, as in `match`.
     version : int, optional
@@ -59,8 +60,8 @@ def wrong_events(
 
     checked_frame(events, "events")
     index = checked_index(index)
-    options = MatchOptions.of(event_id, attributes, keep, (), None, time, None)
     folder = IndexFolder.of(built_once(index) if isinstance(index, DataFrame) else index, events.sparkSession)
+    options = MatchOptions.of(event_id, attributes, keep, (), None, time, None, json=json)
     return wrong_among(events, folder, folder.manifest(checked_version(version)), options)
 
 
@@ -75,9 +76,10 @@ def wrong_among(events: DataFrame, folder: IndexFolder, manifest: Manifest, opti
     declared = None if manifest.schema is None else Schema.of(manifest.schema)
     names = asked_attributes(folder, manifest.segments)
     chosen = checked_attributes(events, options.carry, options)
-    attributes = asked_columns(events.schema, chosen, Asked.names(names, declared))
+    is_json = options.json is not None
+    attributes = chosen if is_json else asked_columns(events.schema, chosen, Asked.names(names, declared))
     needed = dict.fromkeys([options.event_id, *attributes, *options.keep])
-    task = WrongTask(options.event_id, attributes, options.keep, names, manifest.schema, tuple(result.names))
+    task = WrongTask(options.event_id, attributes, options.keep, names, manifest.schema, tuple(result.names), is_json)
     return map_in_arrow(events.select(*map(quoted, needed)), task, result)
 
 

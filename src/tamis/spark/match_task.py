@@ -18,11 +18,13 @@ import pyarrow.compute as pc
 
 from tamis.encoding.columns import combined
 from tamis.encoding.events.asked import Asked
+from tamis.encoding.events.json_lines import wrong_lines
 from tamis.engine.top_k import keep_heaviest
 from tamis.errors import EventError, TableError
 from tamis.kernels.numbers import Bools, I64s
 from tamis.language.schema import Schema
 from tamis.matcher.event_input import right_rows, wrong_rows
+from tamis.matcher.json_input import json_lines
 from tamis.matcher.naming import pieces
 from tamis.spark.index_folder import IndexFolder
 from tamis.spark.manifest import SegmentFiles
@@ -116,6 +118,8 @@ class MatchTask:
     schema: dict[str, Any] | None = None
     skip_wrong: bool = False
     asked: frozenset[str] = frozenset()
+    json: bool = False
+    """Whether the one column in `attributes` has events as JSON."""
     names: tuple[str, ...] = field(default=())
     """What the columns that are handed over are called."""
     limits: TaskLimits = field(default_factory=TaskLimits)
@@ -189,7 +193,10 @@ class MatchTask:
         EventError, TableError
         """
         try:
-            counts, slots = segment.matcher.match(events.select(self.attributes), limit)
+            if self.json:
+                counts, slots = segment.matcher.match_json(events[self.attributes[0]], limit)
+            else:
+                counts, slots = segment.matcher.match(events.select(self.attributes), limit)
         except (EventError, TableError):
             wrong = self._wrong(events)
             if not wrong:
@@ -203,7 +210,7 @@ class MatchTask:
             yield SegmentMatches(segment, event, segment.matcher.ids(slots[ends[first] : ends[last]]))
 
     def _wrong(self, events: pa.Table) -> dict[int, str]:
-        return _wrong_among(events, self.attributes, self.asked, self.schema)
+        return _wrong_among(events, self.attributes, self.asked, self.schema, self.json)
 
     def _times(self, events: pa.Table) -> Rows:
         """When each event happened, in microseconds."""
@@ -280,11 +287,13 @@ class WrongTask:
     schema: dict[str, Any] | None
     names: tuple[str, ...]
     """What the columns that are handed over are called."""
+    json: bool = False
+    """Whether the one column in `attributes` has events as JSON."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             events = pa.Table.from_batches([batch])
-            wrong = _wrong_among(events, self.attributes, self.asked, self.schema)
+            wrong = _wrong_among(events, self.attributes, self.asked, self.schema, self.json)
             rows = pa.array(list(wrong), pa.int64())
             columns = [combined(events[name]).take(rows) for name in (self.event_id, *self.keep)]
             columns.insert(1, pa.array(list(wrong.values()), pa.string()))
@@ -292,10 +301,14 @@ class WrongTask:
 
 
 def _wrong_among(
-    events: pa.Table, attributes: Sequence[str], asked: frozenset[str], schema: dict[str, Any] | None
+    events: pa.Table, attributes: Sequence[str], asked: frozenset[str], schema: dict[str, Any] | None, json: bool
 ) -> dict[int, str]:
     """Rows that are wrong, and why."""
     declared = None if schema is None else Schema.of(schema)
+    if json:
+        lines = json_lines(events[attributes[0]])
+        wrong = wrong_lines(lines, Asked.names(asked, declared), declared)
+        return {int(lines.numbers[row]): str(error) for row, error in wrong.items()}
     return wrong_rows(events.select(attributes), Asked.names(asked, declared), declared)
 
 

@@ -67,6 +67,7 @@ def match(
     version: int | None = None,
     memory: int | None = None,
     skip_wrong: bool = False,
+    json: str | None = None,
 ) -> DataFrame:
     """Return all pairs of an event and a subscription that the event satisfies.
 
@@ -102,6 +103,9 @@ def match(
         into groups, and each event is sent to all groups.
     skip_wrong : bool
         If True, leave out wrong events. Otherwise a wrong event is an error. `wrong_events` lists wrong events with the reasons.
+    json : str, optional
+        The column, a string or binary, that has each event as a JSON object. It means what `Matcher.match_json` says, and only
+        attributes that subscriptions ask about are read. Null and blank texts are no events. Other columns are no attributes.
 
     Returns
     -------
@@ -119,7 +123,9 @@ def match(
     index = checked_index(index)
 
     folder = IndexFolder.of(built_once(index) if isinstance(index, DataFrame) else index, events.sparkSession)
-    options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts, skip_wrong=skip_wrong)
+    options = MatchOptions.of(
+        event_id, attributes, keep, carry, k, time, memory, counts=counts, skip_wrong=skip_wrong, json=json
+    )
     return matched(events, folder, folder.manifest(checked_version(version)), options, moment_now())
 
 
@@ -136,6 +142,7 @@ class MatchOptions:
     memory: int
     counts: bool
     skip_wrong: bool
+    json: str | None
 
     # As `match` has them.
     @staticmethod
@@ -150,6 +157,7 @@ class MatchOptions:
         *,
         counts: bool = False,
         skip_wrong: bool = False,
+        json: str | None = None,
     ) -> MatchOptions:
         """The options, if they are compatible with each other.
 
@@ -157,11 +165,13 @@ class MatchOptions:
         ------
         OptionError
         """
-        for name, value in (("event_id", event_id), ("time", time)):
-            if not isinstance(value, str) and not (name == "time" and value is None):
+        for name, value in (("event_id", event_id), ("time", time), ("json", json)):
+            if not isinstance(value, str) and not (name != "event_id" and value is None):
                 raise OptionError(f"`{name}` must be the name of a column, not {shortened(value)}")
         if not isinstance(skip_wrong, bool):
             raise OptionError(f"`skip_wrong` must be True or False, not {shortened(skip_wrong)}")
+        if json is not None and attributes is not None:
+            raise OptionError("`attributes` has no meaning with `json`: subscriptions say which attributes are read")
         kept = listed(keep, "keep")
         if counts and kept:
             raise OptionError("`keep` has no meaning with counts. Hint: use `carry` for columns of subscriptions")
@@ -175,6 +185,7 @@ class MatchOptions:
             memory=_half_of_memory() if memory is None else checked_count(memory, "memory", "a number of bytes"),
             counts=counts,
             skip_wrong=skip_wrong,
+            json=json,
         )
 
 
@@ -221,6 +232,7 @@ def matched(
         schema=manifest.schema,
         skip_wrong=options.skip_wrong,
         asked=asked,
+        json=options.json is not None,
         names=tuple(schema.names),
     )
     found = map_in_arrow(frame, task, schema)
@@ -239,7 +251,10 @@ def needed_attributes(
     FrameError
     """
     asked = Asked.names(names, None if manifest.schema is None else Schema.of(manifest.schema))
-    attributes = asked_columns(events.schema, checked_attributes(events, manifest.columns, options), asked)
+    chosen = checked_attributes(events, manifest.columns, options)
+    if options.json is not None:
+        return chosen
+    attributes = asked_columns(events.schema, chosen, asked)
     if not options.skip_wrong:
         check_values(events.schema, attributes, asked)
     return attributes
@@ -374,6 +389,12 @@ def checked_attributes(events: DataFrame, carried: Collection[str], options: Mat
         if name not in carried:
             known = ", ".join(carried) or "none"
             raise FrameError(f"subscriptions of the index have no column {name!r} to carry; they have: {known}")
+    if options.json is not None:
+        event_attributes(events, options.event_id, [options.json])
+        kind = schema[options.json].dataType.simpleString()
+        if kind not in ("string", "binary"):
+            raise FrameError(f"the column {options.json!r} must have JSON, a string or binary, not {kind}")
+        return (options.json,)
     return tuple(event_attributes(events, options.event_id, options.attributes, aside))
 
 

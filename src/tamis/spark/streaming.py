@@ -63,14 +63,15 @@ def match_stream(
     wrong: str | os.PathLike[str] | None = None,
     trigger: dict[str, Any] | None = None,
     name: str | None = None,
+    json: str | None = None,
 ) -> StreamingQuery:
     """Match a stream of events. Every micro-batch uses the version of the index that is current when the batch begins.
 
     Parameters
     ----------
     events : DataFrame
-        A streaming DataFrame. `event_id`, `attributes`, `keep`, `carry`, `k`, `time` and `memory` are as in `match`. With
-        `to_broker`, all columns of events are kept by default.
+        A streaming DataFrame. `event_id`, `attributes`, `keep`, `carry`, `k`, `time`, `memory` and `json` are as in `match`.
+        With `to_broker`, all columns of events are kept by default, and `json` cannot be given.
     index : path
         The folder or the address that `build` and `update` publish to. The stream uses new versions without a restart.
     checkpoint : path
@@ -103,11 +104,21 @@ def match_stream(
         raise FrameError("events are not a stream. Hint: tamis.spark.match takes other DataFrames")
     folder = IndexFolder.of(index, events.sparkSession)
     options = MatchOptions.of(
-        event_id, attributes, () if keep is None else keep, carry, k, time, memory, skip_wrong=wrong is not None
+        event_id,
+        attributes,
+        () if keep is None else keep,
+        carry,
+        k,
+        time,
+        memory,
+        skip_wrong=wrong is not None,
+        json=json,
     )
     # Fail now, not in the first batch, if columns or options are wrong.
     manifest = folder.manifest()
     if isinstance(deliver, ToBroker):
+        if json is not None:
+            raise OptionError("`to_broker` needs attributes in columns. Hint: from_json makes columns of JSON")
         check_ids(manifest.id_type)
         options = keeping_events(events, options) if keep is None else options
     needed_attributes(events, manifest, options, asked_attributes(folder, manifest.segments))

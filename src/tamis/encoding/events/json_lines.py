@@ -142,16 +142,29 @@ class JsonEncoder:
         read = read_columns(
             self._lines.slice(first, last), self._names, self._attributes, Asked.of(self._dimensions, self._schema)
         )
-        right: list[Column] = []
-        for found in checked(read.columns, self._schema, texts=False):
-            if isinstance(found, Column):
-                right.append(found)
-                continue
-            error = EventError(found.reason, attribute=found.attribute)
-            read.wrong.update((row, error) for row in found.rows.tolist() if row not in read.wrong)
+        right = _right_columns(read, self._schema)
         if read.wrong and not self._lenient:
             raise WrongEventsError(read.wrong)
         return encode_columns(right, self._dimensions, last - first)
+
+
+def wrong_lines(lines: JsonLines, asked: Asked, schema: Schema | None) -> dict[int, EventError]:
+    """The errors of wrong lines by row, if somebody asks about some attributes, which are known by name."""
+    read = read_columns(lines, *names_of(asked.every()), asked)
+    _right_columns(read, schema)
+    return dict(sorted(read.wrong.items()))
+
+
+def _right_columns(read: _Read, schema: Schema | None) -> list[Column]:
+    """The columns that keep to the schema. The first error of each other row is noted in `read.wrong`."""
+    right: list[Column] = []
+    for found in checked(read.columns, schema, texts=False):
+        if isinstance(found, Column):
+            right.append(found)
+            continue
+        error = EventError(found.reason, attribute=found.attribute)
+        read.wrong.update((row, error) for row in found.rows.tolist() if row not in read.wrong)
+    return right
 
 
 def read_columns(lines: JsonLines, names: Names, attributes: list[str], asked: Asked) -> _Read:
