@@ -96,29 +96,15 @@ def match_stream(
     ------
     FrameError, OptionError, IndexFolderError
     """
-    if (output is None) == (deliver is None):
-        raise OptionError("give either `output`, a folder, or `deliver`, a function, for the matches")
-    if deliver is not None and not callable(deliver):
-        raise OptionError(f"`deliver` must be a function of a DataFrame and a number, not {shortened(deliver)}")
+    _check_target(output, deliver, json)
     if not checked_frame(events, "events").isStreaming:
         raise FrameError("events are not a stream. Hint: tamis.spark.match takes other DataFrames")
     folder = IndexFolder.of(index, events.sparkSession)
-    options = MatchOptions.of(
-        event_id,
-        attributes,
-        () if keep is None else keep,
-        carry,
-        k,
-        time,
-        memory,
-        skip_wrong=wrong is not None,
-        json=json,
-    )
+    kept, skips = () if keep is None else keep, wrong is not None
+    options = MatchOptions.of(event_id, attributes, kept, carry, k, time, memory, skip_wrong=skips, json=json)
     # Fail now, not in the first batch, if columns or options are wrong.
     manifest = folder.manifest()
     if isinstance(deliver, ToBroker):
-        if json is not None:
-            raise OptionError("`to_broker` needs attributes in columns. Hint: from_json makes columns of JSON")
         check_ids(manifest.id_type)
         options = keeping_events(events, options) if keep is None else options
     needed_attributes(events, manifest, options, asked_attributes(folder, manifest.segments))
@@ -137,6 +123,21 @@ def match_stream(
     wrong_sink = None if places.wrong is None else batches_at("wrong", places.wrong, query)
     matcher = BatchMatcher(folder, beside, options, sink, wrong_sink)
     return _started(events, matcher, checkpoint, trigger, name)
+
+
+def _check_target(output: object, deliver: object, json: str | None) -> None:
+    """Check where matches go.
+
+    Raises
+    ------
+    OptionError
+    """
+    if (output is None) == (deliver is None):
+        raise OptionError("give either `output`, a folder, or `deliver`, a function, for the matches")
+    if deliver is not None and not callable(deliver):
+        raise OptionError(f"`deliver` must be a function of a DataFrame and a number, not {shortened(deliver)}")
+    if isinstance(deliver, ToBroker) and json is not None:
+        raise OptionError("`to_broker` needs attributes in columns. Hint: from_json makes columns of JSON")
 
 
 def update_stream(
