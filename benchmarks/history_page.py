@@ -15,7 +15,8 @@ DESCRIPTION = """What [earlier events](history.md) cost, in processor time of on
   *Dense* is the shape of the engine's benchmark, with events that no subscription was derived from, or with planted ones, each of
   which satisfies a thousand subscriptions.
 - *Few joins*: every hundredth subscription also has a join. The time of an event is compared with that of a matcher of all other
-  subscriptions without a history. Both are settled by `optimize()`.
+  subscriptions without a history. Both are settled by `optimize()`. `src/tamis/matcher/history_matching.py` tells where the time
+  of a single event goes.
 - *Joins an event* counts the joins that are decided for an event on average, each distinct one once.
 - *Keys*: each event asks two joins about the ten events of its key. *Bytes an event* is the growth of the process divided by the
   number of events, with columns of two attributes."""
