@@ -120,8 +120,9 @@ def _dtype(hint: Any) -> str:
     """The type of the elements of `npt.NDArray[...]`; empty for int and bool."""
     if hint in (int, bool):
         return ""
-    _, dtype = get_args(hint)
-    return str(np.dtype(get_args(dtype)[0]).name)
+    # Up to NumPy 2.4, the alias is `ndarray[shape, dtype[scalar]]`. From 2.5 on, its only argument is the scalar.
+    element = get_args(hint)[-1]
+    return str(np.dtype(get_args(element)[0] if get_args(element) else element).name)
 
 
 def _type(field: _Field | _Group) -> Any:
