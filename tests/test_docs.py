@@ -337,8 +337,8 @@ def test_the_tree_of_errors() -> None:
 
 
 def test_every_page_is_reached_from_the_readme() -> None:
-    # The benchmarks are made by a command and need not be there; those of indexes have a list of their own.
-    listed = {f"docs/{link}" for link in PAGES["docs/indexes.md"].links()}
+    # The benchmarks are made by a command and need not be there; indexes and experiments have lists of their own.
+    listed = {f"docs/{link}" for name in ("indexes", "experiments") for link in PAGES[f"docs/{name}.md"].links()}
     assert set(PAGES) - {"README.md", "docs/benchmarks.md"} <= set(PAGES["README.md"].links()) | listed
 
 

@@ -9,7 +9,8 @@ Read `figure`, then `ps_tree`, then `running`.
     tasks        the ways to measure a point          catalog      all of them
     normal_forms OpIndex's DNF and CNF                checking     answers beside those of a scan
     adjusting    BE-Tree's self-adjustment            aging        Fabret's aging subscriptions
+    joining      Tatbul's joins, shared or not        profiles     where the time of a contender goes
     measuring    a point in a process of its own      findings     why a claim does not hold
-    running      all points, resumable                plots, pages the report
+    running      all points, resumable                plots, pages, leaderboard   the report
     peers        DuckDB and polars                    timing, machine   seconds, and facts about the machine
 """
