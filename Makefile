@@ -18,7 +18,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-fast test-uncompiled test-long test-kafka test-stores setup lint format clean
 .PHONY: bench-loading bench-engine bench-detection bench-spark bench-exits bench-first-use
-.PHONY: experiments bench-headline bench-broker bench-history bench-service wheel release docs screenshots
+.PHONY: experiments bench-headline bench-broker bench-history bench-service bench-gpu wheel release docs screenshots
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -99,6 +99,11 @@ experiments: .venv/dev.stamp  ## Repeat the papers' experiments on a laptop's sc
 # Some minutes for 1,000,000 subscriptions; the first time more, since the filled broker is made. Nothing else should run.
 bench-service: .venv/dev.stamp  ## Measure what the network costs; renew docs/benchmarks.md
 	$(BIN)/python -m benchmarks.service --folder .cache/service --json docs/results/service.json $(BENCH)
+	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
+
+# Needs an NVIDIA card with its driver, and `pip install 'tamis[gpu]'` in .venv.
+bench-gpu: .venv/dev.stamp  ## Measure how fast a GPU matches; renew docs/benchmarks.md
+	$(BIN)/python -m benchmarks.gpu --json docs/results/gpu.json $(BENCH)
 	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 
 bench-history: .venv/dev.stamp  ## Measure what earlier events cost; renew docs/benchmarks.md

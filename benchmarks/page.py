@@ -17,6 +17,7 @@ from benchmarks import (
     detection,
     engine_page,
     first_use,
+    gpu_page,
     headline,
     history_page,
     history_parts_page,
@@ -28,8 +29,8 @@ from benchmarks import (
 _INTRODUCTION = """# Benchmarks
 
 `make bench-headline`, `make bench-first-use`, `make bench-loading`, `make bench-engine`, `make bench-detection`,
-`make bench-spark`, `make bench-broker`, `make bench-history` and `make bench-service` make this page from the files in
-`docs/results`. Do not edit it. The indexes of the papers are measured by [their experiments](experiments.md).
+`make bench-spark`, `make bench-broker`, `make bench-history`, `make bench-service` and `make bench-gpu` make this page from
+the files in `docs/results`. Do not edit it. The indexes of the papers are measured by [their experiments](experiments.md).
 Times depend on the machine. Ratios within a section depend less on the machine, since each section comes from a single run.
 """
 
@@ -39,6 +40,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "first use": (first_use.DESCRIPTION, first_use.to_table),
     "engine": (engine_page.DESCRIPTION, engine_page.to_tables),
     "detection": (detection.DESCRIPTION, detection.to_tables),
+    "GPU": (gpu_page.DESCRIPTION, gpu_page.to_tables),
     "spark": (spark_page.DESCRIPTION, spark_page.to_tables),
     "broker": (broker_page.DESCRIPTION, broker_page.to_tables),
     "service": (service_page.DESCRIPTION, service_page.to_tables),
@@ -62,7 +64,7 @@ def to_page(results: list[dict[str, Any]], charts: str = "results") -> str:
         description, tables = _SECTIONS[name]
         chart = f"![{name.capitalize()}]({charts}/{name}.svg)\n\n" if name in _CHARTS else ""
         sections.append(
-            f"## {name.capitalize()}\n\n"
+            f"## {name[:1].upper()}{name[1:]}\n\n"
             f"Tamis {result['tamis']}, {machine['system']} on {machine['processor']} with {machine['cores']} cores"
             f"{_more(machine)}, Python {machine['python']}.{_peak(result)}\n\n"
             f"{description}\n\n{chart}{tables(result)}\n"

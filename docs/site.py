@@ -35,7 +35,7 @@ ELSEWHERE = {
 
 CONTENTS = {
     "Start": ["comparison", "cookbook", "operations"],
-    "Guide": ["language", "python", "history", "pubsub", "service", "cli", "spark", "sigma"],
+    "Guide": ["language", "python", "history", "pubsub", "service", "cli", "spark", "sigma", "gpu"],
     "Reference": [
         "reference/matchers",
         "reference/broker",

@@ -15,6 +15,7 @@ What is inside, from the top down; a package imports only packages below it:
     spark  workload            matching on clusters, workloads to try and measure with
     broker                     `tamis.open`: durable publish/subscribe
     matcher                    `Matcher`: subscriptions by id, batches, explain
+    gpu                        segments of the engine on a card
     papers  engine             the algorithms of the papers, and our own index
     storage  encoding          arrays in files; expressions and events as integers
     earlier                    earlier events, which subscriptions may ask about

@@ -75,6 +75,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="Number of events to read at a time.",
 )
+@click.option(
+    "--device",
+    metavar="DEVICE",
+    default="cpu",
+    show_default=True,
+    help="Match on gpu, or on one of several cards such as gpu:1. Cards like batches of 100,000 events or more.",
+)
 @quiet_option
 # Its parameters are the options of the command.
 def match(
@@ -92,6 +99,7 @@ def match(
     index: str,
     history: History | None,
     batch_size: int,
+    device: str,
     quiet: bool,
 ) -> None:
     """Match EVENTS against SUBSCRIPTIONS.
@@ -128,21 +136,18 @@ def match(
         raise click.BadParameter("the name of the file is empty", param_hint="--output")
     paths = expanded(events)
     _check_apart(output, errors, (*files, *paths), index)
-    if subscriptions is None and (schema_path or format):
-        raise click.UsageError(
-            "--schema and --format are about SUBSCRIPTIONS; the file given with --index has its own schema."
-        )
-    if subscriptions is None and history is not None:
-        raise click.UsageError("The options of a history do not go with a file that is given with --index.")
-    from tamis.matcher.matcher import asked_by
+    if subscriptions is None:
+        _check_built(schema_path or format, history)
+    from tamis.matcher.matcher import asked_by, check_device
 
     matcher = _matcher(index, schema_path, history, built=subscriptions is None)
+    check_device(matcher, device)
     to_terminal = output == STDOUT and is_terminal(sys.stdout)
     with open_errors(errors) as error_file:
         diagnostics = Diagnostics(on_error, quiet=quiet, progress=not to_terminal, errors=error_file)
         source = None if subscriptions is None else SubscriptionFile(subscriptions, format)
         event_files = EventFiles(paths, event_format, id_field=event_id, schema=matcher.schema, asked=asked_by(matcher))
-        run = MatchRun(matcher, event_files, diagnostics, count=count, k=k)
+        run = MatchRun(matcher, event_files, diagnostics, count=count, k=k, device=device)
         try:
             if source is not None:
                 load(source, matcher, diagnostics)
@@ -172,6 +177,16 @@ def _is_built(index: str) -> bool:
     from tamis.papers.registry import AUTO, indexes
 
     return index not in (AUTO, *indexes()) and os.path.exists(index)
+
+
+def _check_built(about_subscriptions: str | None, history: History | None) -> None:
+    """Refuse options that do not go with a file that holds the subscriptions."""
+    if about_subscriptions:
+        raise click.UsageError(
+            "--schema and --format are about SUBSCRIPTIONS; the file given with --index has its own schema."
+        )
+    if history is not None:
+        raise click.UsageError("The options of a history do not go with a file that is given with --index.")
 
 
 def _inputs(files: tuple[str, ...], *, built: bool) -> tuple[str | None, tuple[str, ...]]:

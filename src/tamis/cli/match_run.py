@@ -40,6 +40,8 @@ class MatchRun:
         Whether to write how many matches each event has, instead of the matches.
     k : int, optional
         Matches of each event to write, the largest weights first; by default all, in no order.
+    device : str
+        What matches: ``"cpu"``, or a card.
     """
 
     def __init__(
@@ -50,7 +52,9 @@ class MatchRun:
         *,
         count: bool = False,
         k: int | None = None,
+        device: str = "cpu",
     ) -> None:
+        self._device = device
         self._matcher = matcher
         self._files = files
         self._diagnostics = diagnostics
@@ -178,11 +182,11 @@ class MatchRun:
             places["file"] = pa.array([batch.file] * len(batch), pa.string())
         events = pa.table({**places, "line": pa.array(batch.lines, pa.int64())})
         if self._count:
-            counts = self._matcher.count_batch(batch.events)
+            counts = self._matcher.count_batch(batch.events, device=self._device)
             self._matches += int(counts.sum())
             found = events.append_column("matches", pa.array(counts))
         else:
-            pairs = self._matcher.match_batch(batch.events, k=self._k)
+            pairs = self._matcher.match_batch(batch.events, k=self._k, device=self._device)
             self._matches += pairs.num_rows
             found = events.take(pairs["event"]).append_column("subscription", pairs["subscription"])
         self._events += len(batch)

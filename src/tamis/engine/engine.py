@@ -30,7 +30,7 @@ from tamis.engine.rows import NO_ROWS, Rows, concatenated, without_idle_programs
 from tamis.engine.segment import Segment, segments_of
 from tamis.engine.single import Singles
 from tamis.engine.slot_table import NO_DEATHS, NOWHERE, SlotTable
-from tamis.engine.version import Version
+from tamis.engine.version import SegmentMatching, Version
 from tamis.engine.watch import PATIENCE
 from tamis.kernels.numbers import Bools, I32s
 
@@ -413,9 +413,9 @@ class Engine:
 
     # -- matching
 
-    def match(self, version: Version, batch: EventBatch, dimensions: int) -> Found:
-        """Match a batch against a version."""
-        return version.match(batch, dimensions, self._scratch)
+    def match(self, version: Version, batch: EventBatch, dimensions: int, by: SegmentMatching | None = None) -> Found:
+        """Match a batch against a version; its segments `by` something else, if that is given."""
+        return version.match(batch, dimensions, self._scratch, by)
 
     @property
     def nbytes(self) -> int:

@@ -7,7 +7,7 @@ life      when each slot died; a slot that died later than the version is alive 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.engine.delta import Delta, DeltaView, match_delta
@@ -15,6 +15,15 @@ from tamis.engine.layout.access_path import Access
 from tamis.engine.matching.results import Found, Life, nothing_found, together
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.segment import Segment
+
+
+class SegmentMatching(Protocol):
+    """Something that matches segments in the place of the calling thread, such as a card."""
+
+    def match(
+        self, segment: Segment, batch: EventBatch, dimensions: int, life: Life, scratches: ThreadScratch
+    ) -> Found:
+        """What `Segment.match` finds."""
 
 
 class Version(NamedTuple):
@@ -28,12 +37,15 @@ class Version(NamedTuple):
     segment_set: int = 0
     """Versions with the same number have the same segments."""
 
-    def match(self, batch: EventBatch, dimensions: int, scratches: ThreadScratch) -> Found:
-        """Match a batch, in scratch space of the calling thread."""
+    def match(
+        self, batch: EventBatch, dimensions: int, scratches: ThreadScratch, by: SegmentMatching | None = None
+    ) -> Found:
+        """Match a batch, in scratch space of the calling thread; the segments `by` something else, if that is given."""
         events = len(batch.start) - 1
         if events == 0:
             return nothing_found(0)
-        parts = [segment.match(batch, dimensions, self.life, scratches) for segment in self.segments]
+        match = Segment.match if by is None else by.match
+        parts = [match(segment, batch, dimensions, self.life, scratches) for segment in self.segments]
         for _, view in self.deltas:
             scratch = scratches.take_delta()
             parts.append(match_delta(view, batch, dimensions, self.life, scratch))

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 F64: Any = np.float64
+I32: Any = np.int32
 I64: Any = np.int64
 U8: Any = np.uint8
 U32: Any = np.uint32

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,19 +23,22 @@ from tamis.encoding.events.mappings import Mappings
 from tamis.engine.matching.results import Work
 from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.top_k import keep_heaviest
-from tamis.engine.version import Version
+from tamis.engine.version import SegmentMatching, Version
 from tamis.errors import ReentryError
 from tamis.kernels.growing import GrowingArray
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows
-from tamis.matcher.crew import Crew, largest_first, tapering
-from tamis.matcher.event_shares import Encoded, encoded_table, is_encoded_by_one, slices
+from tamis.matcher.crew import Crew, largest_first
+from tamis.matcher.event_shares import Encoded, bounds_for, encoded_table, is_encoded_by_one, slices
 from tamis.matcher.ids import Id, Ids
 from tamis.matcher.keyed_engine import KeyedEngine
 from tamis.matcher.limits import StoreLimits
-from tamis.matcher.store import Part, R, Store
+from tamis.matcher.store import Part, R, Store, Workers
+
+if TYPE_CHECKING:
+    from tamis.gpu.matching import CardMatching
 
 
 class _Encoding(NamedTuple):
@@ -58,6 +62,9 @@ class EngineMatching(Store[ClauseRows]):
         super().__init__(schema, limits)
         self.keyed = KeyedEngine(self.scalars, limits.engine)
         self.engine, self.sample, self.gate = self.keyed.engine, self.keyed.sample, self.keyed.gate
+        self.cards: dict[int, CardMatching] = {}
+        """The cards that this store was matched on, by number."""
+        self._card_lock = threading.Lock()
 
     @property
     def dimensions(self) -> Dimensions:
@@ -145,46 +152,59 @@ class EngineMatching(Store[ClauseRows]):
 
     # -- batches
 
-    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_flat(
+        self, events: list[FlatEvent], workers: Workers, k: int | None, then: Callable[[Part], R]
+    ) -> list[R]:
         def encoded() -> Iterator[Encoded]:
             batch, mismatched = encode_flat(events, self.dimensions)
-            yield slices(batch, tapering(len(events), threads)), mismatched
+            yield slices(batch, bounds_for(len(events), workers, workers.threads)), mismatched
 
-        return self._matched(encoded, events, False, threads, k, then)
+        return self._matched(encoded, events, False, workers, k, then)
 
-    def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_table(self, events: pa.Table, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         share_bytes = self.limits.share_bytes
-        by_one = is_encoded_by_one(events, threads, share_bytes)
+        by_one = workers.card is None and is_encoded_by_one(events, workers.threads, share_bytes)
 
         def encoded() -> Iterator[Encoded]:
             encoder = TableEncoder(events, self.dimensions, self.schema)
-            return encoded_table(encoder, events, by_one, threads, share_bytes)
+            return encoded_table(encoder, events, by_one, workers, share_bytes)
 
-        return self._matched(encoded, events, by_one, threads, k, then)
+        return self._matched(encoded, events, by_one, workers, k, then)
 
-    def match_mappings(self, events: Mappings, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_mappings(self, events: Mappings, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         share_bytes = self.limits.json_share_bytes
 
         def encoded() -> Iterator[Encoded]:
             encoder = MappingEncoder(events, self.dimensions, self.limits.few_mappings)
-            return encoded_table(encoder, events, False, threads, share_bytes)
+            return encoded_table(encoder, events, False, workers, share_bytes)
 
         # Flattening is not behind the gate: it may run any code, which may call the matcher.
         while True:
             try:
-                return self._matched(encoded, events, False, threads, k, then)
+                return self._matched(encoded, events, False, workers, k, then)
             except UnknownClassesError as unknown:
                 events.flatten(unknown.rows)
             except UnevenError:
-                return EngineMatching.match_flat(self, events.flat(), threads, k, then)
+                return EngineMatching.match_flat(self, events.flat(), workers, k, then)
 
-    def match_json(self, events: JsonLines, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_json(self, events: JsonLines, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         def encoded() -> Iterator[Encoded]:
             encoder = JsonEncoder(events, self.dimensions, self.schema)
             # Reading takes longer than matching, so every thread reads.
-            return encoded_table(encoder, events, False, threads, self.limits.json_share_bytes)
+            return encoded_table(encoder, events, False, workers, self.limits.json_share_bytes)
 
-        return self._matched(encoded, events, False, threads, k, then)
+        return self._matched(encoded, events, False, workers, k, then)
+
+    def on_card(self, number: int, most: int | None) -> SegmentMatching:
+        from tamis.gpu.card import SegmentsOnCard, card_of
+
+        card = card_of(number)
+        from tamis.gpu.matching import CardMatching
+
+        with self._card_lock:
+            if number not in self.cards:
+                self.cards[number] = CardMatching(SegmentsOnCard(card, most))
+            return self.cards[number]
 
     def _took_version(self) -> None:
         """Called when a batch has taken the version that it is matched with."""
@@ -194,7 +214,7 @@ class EngineMatching(Store[ClauseRows]):
         encoded: Callable[[], Iterator[Encoded]],
         events: list[FlatEvent] | Mappings | pa.Table | JsonLines,
         by_one: bool,
-        threads: int,
+        workers: Workers,
         k: int | None,
         then: Callable[[Part], R],
     ) -> list[R]:
@@ -203,13 +223,16 @@ class EngineMatching(Store[ClauseRows]):
 
         def match(given: tuple[int, EventBatch]) -> tuple[R, Work]:
             first, batch = given
-            counts, slots, work = self.engine.match(version, batch, dimensions)
+            counts, slots, work = self.engine.match(version, batch, dimensions, workers.card)
             if k is not None:
-                counts, slots = keep_heaviest(counts, slots, weights.view(), k)
-            return then(Part(first, counts, slots, ids, names, version)), work
+                counts, slots = keep_heaviest(counts, np.asarray(slots), weights.view(), k)
+            made = then(Part(first, counts, slots, ids, names, version))
+            if isinstance(made, Part):
+                made = made._replace(slots=np.asarray(made.slots))  # The card needs its memory for the next part.
+            return made, work
 
         given, row, mismatched = 0, 0, 0
-        with Crew(match, threads) as crew:
+        with Crew(match, workers.threads) as crew:
             if by_one:
                 crew.begin()  # Outside of the gate, so that a writer does not wait for the pool of threads.
             with self.gate.reading():

@@ -289,5 +289,6 @@ class EngineStore(EngineMatching):
             "dimensions": len(self.dimensions),
             "bytes": self.nbytes,
             "index_stats": engine,
+            "cards": [card.segments.stats(self.engine.version.segments) for card in self.cards.values()],
             **self.engine.counters.as_dict(),
         }

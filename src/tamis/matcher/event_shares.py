@@ -13,11 +13,15 @@ from tamis.encoding.events.json_lines import JsonEncoder, JsonLines
 from tamis.encoding.events.mapping_encoder import MappingEncoder
 from tamis.encoding.events.mappings import Mappings
 from tamis.matcher.crew import each, shares_of, tapering
+from tamis.matcher.store import Workers
 
 _MAPPING_BYTES = 1 << 10
 """What a mapping counts for."""
 _FIRST = 8
 """If one thread encodes a small table, the other threads begin when one eighth of its rows is encoded."""
+
+_ON_CARD = 1 << 15
+"""Events of a part that a card matches. Its launches take about a millisecond in all, whatever the number of events."""
 
 Encoded = tuple[list[EventBatch], int]
 """Some events in parts, and the number of their mismatched values."""
@@ -43,7 +47,11 @@ def is_encoded_by_one(events: pa.Table, threads: int, share_bytes: int) -> bool:
 
 
 def encoded_table(
-    encoder: TableEncoder | JsonEncoder | MappingEncoder, events: Events, by_one: bool, threads: int, share_bytes: int
+    encoder: TableEncoder | JsonEncoder | MappingEncoder,
+    events: Events,
+    by_one: bool,
+    workers: Workers,
+    share_bytes: int,
 ) -> Iterator[Encoded]:
     """Encode a table or lines. Either one thread encodes, the first rows before the others, or each thread encodes a share.
 
@@ -51,7 +59,7 @@ def encoded_table(
     ------
     EventError, TableError
     """
-    count = len(events)
+    count, threads = len(events), workers.threads
     try:
         if by_one:
             first = count // _FIRST
@@ -61,14 +69,21 @@ def encoded_table(
             yield slices(batch, tapering(count - first, threads)), mismatched
             return
         most = min(threads, count, _nbytes(events) // share_bytes) if threads > 1 else 1
-        shares = shares_of(count, most)
+        shares = shares_of(count, most if workers.card is None else min(most, count // _ON_CARD))
         encoded = each(lambda share: encoder.rows(*share), shares, threads)
     except Exception:
         encoder.rows(0, count)  # The error of the whole table names the first wrong row.
         raise
     for_each = threads if len(shares) == 1 else 2
-    parts = [part for batch, _ in encoded for part in slices(batch, tapering(len(batch.start) - 1, for_each))]
+    parts = [
+        part for batch, _ in encoded for part in slices(batch, bounds_for(len(batch.start) - 1, workers, for_each))
+    ]
     yield parts, sum(mismatched for _, mismatched in encoded)
+
+
+def bounds_for(count: int, workers: Workers, threads: int) -> Iterable[tuple[int, int]]:
+    """The parts in which `count` events are matched by this many threads, or on a card, where each part has its price."""
+    return tapering(count, threads) if workers.card is None else shares_of(count, count // _ON_CARD)
 
 
 def slices(batch: EventBatch, bounds: Iterable[tuple[int, int]]) -> list[EventBatch]:

@@ -59,7 +59,7 @@ from tamis.language.event import FlatEvent, flatten, refuse_asked
 from tamis.matcher.history_batch import BatchJoins, plan_of, rows_of, without
 from tamis.matcher.history_changes import HistoryChanges
 from tamis.matcher.ids import Id, Ids
-from tamis.matcher.store import Part, R
+from tamis.matcher.store import Part, R, Workers
 
 T = TypeVar("T")
 
@@ -242,16 +242,18 @@ class HistoryMatching(HistoryChanges):
 
     # -- batches
 
-    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_flat(
+        self, events: list[FlatEvent], workers: Workers, k: int | None, then: Callable[[Part], R]
+    ) -> list[R]:
         with self._in_turn():
             for row, event in enumerate(events):
                 if not all(event.values()):
                     self._check_wrong(event, row)
-            match = functools.partial(self._candidates_of, events, threads)
+            match = functools.partial(self._candidates_of, events, workers)
             with closing(self._decided(match, ListedEvents(events), k)) as parts:
                 return list(map(then, parts))
 
-    def match_mappings(self, events: Mappings, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_mappings(self, events: Mappings, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         listed = raw_copies(events.events)
         given = Mappings(listed)
         for row in range(len(events)) if None in listed else ():  # Not in turn: flattening may run any code.
@@ -261,21 +263,21 @@ class HistoryMatching(HistoryChanges):
             names = self._asked().difference(self.dimensions.by_attribute)
             wrong = names and any(may_be_wrong(event, names) for event in listed)
             if not wrong and all(all(flat.values()) for flat in given.flattened.values()):
-                match = functools.partial(super().match_mappings, given, threads, None, _as_it_is)
+                match = functools.partial(super().match_mappings, given, workers, None, _as_it_is)
                 with closing(self._decided(match, ListedEvents(listed), k)) as parts:
                     return list(map(then, parts))
-        return self.match_flat(given.flat(), threads, k, then)
+        return self.match_flat(given.flat(), workers, k, then)
 
-    def _candidates_of(self, events: list[FlatEvent], threads: int) -> list[Part]:
+    def _candidates_of(self, events: list[FlatEvent], workers: Workers) -> list[Part]:
         """The slots whose constant part some events satisfy."""
-        return super().match_flat(events, threads, None, _as_it_is)
+        return super().match_flat(events, workers, None, _as_it_is)
 
-    def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_table(self, events: pa.Table, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         with self._in_turn():
             chunk = TableEvents(events)
             for wrong in chunk.read(self._asked()):
                 raise wrong.error()
-            match = functools.partial(super().match_table, events, threads, None, _as_it_is)
+            match = functools.partial(super().match_table, events, workers, None, _as_it_is)
             with closing(self._decided(match, chunk, k)) as parts:
                 return list(map(then, parts))
 

@@ -35,6 +35,7 @@ from tamis.matcher.ids import Id, Ids
 from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.options import checked_threads
 from tamis.matcher.plan import Plan
+from tamis.matcher.store import Workers
 
 _FEW_EVENTS = 64
 """Events that are matched faster one by one than as a batch."""
@@ -101,7 +102,7 @@ class HistoryStore(HistoryMatching):
             return {row: self._found(events[row]) for row in rows}
         given = [events[row] for row in rows]
         found: dict[int, _Candidates] = {}
-        for part in self._candidates_of(given, checked_threads(None, len(given))):
+        for part in self._candidates_of(given, Workers(checked_threads(None, len(given)))):
             ends = np.append(0, np.cumsum(part.counts)).tolist()
             for place in range(len(part.counts)):
                 slots = part.slots[ends[place] : ends[place + 1]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from tamis.encoding.events.asked import Asked
 from tamis.encoding.events.json_lines import JsonLines
 from tamis.encoding.events.json_reader import read_event
 from tamis.encoding.events.mappings import Mappings
+from tamis.engine.version import SegmentMatching
 from tamis.errors import CapabilityError, EventError, OptionError, WrongEventsError, shortened
 from tamis.kernels.numbers import Bools, I64s
 from tamis.language.event import FlatEvent, flatten
@@ -28,14 +29,21 @@ from tamis.matcher.ids import IdT, plain_id
 from tamis.matcher.json_input import encoded, flat_lines, json_lines
 from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.naming import Named, named_at_hand, named_in_pieces, table_of
-from tamis.matcher.options import checked_threads, plain_limit
+from tamis.matcher.options import checked_device, checked_threads, plain_limit
 from tamis.matcher.paper_store import PaperStore
 from tamis.matcher.plan import Plan
 from tamis.matcher.snapshot import write_snapshot
-from tamis.matcher.store import Part, R, Store
+from tamis.matcher.store import Part, R, Store, Workers
 from tamis.matcher.subscriptions import Subscriptions
 from tamis.papers.options import Options
 from tamis.papers.registry import find_index
+
+
+class _Wish(NamedTuple):
+    """Who the user wants to match a batch."""
+
+    threads: int | None
+    device: str | None
 
 
 class Matcher(Subscriptions[IdT]):
@@ -55,6 +63,12 @@ class Matcher(Subscriptions[IdT]):
     history : History, optional
         Which earlier events to retain. Subscriptions may then compare an event with earlier events, by ANY, ALL and EXISTS.
         Every event that is matched becomes an earlier event of the next one. Only the engine takes a history.
+    device : str
+        What matches batches by default: ``"cpu"``, ``"gpu"``, or a card by its number such as ``"gpu:1"``. Single events are
+        always matched on the CPU. See `tamis.gpu.devices()`.
+    gpu_memory : int, optional
+        The most bytes of a card's memory that the index may take. By default, four fifths of the card's memory. What does not
+        fit is matched on the CPU.
 
     Examples
     --------
@@ -64,6 +78,10 @@ class Matcher(Subscriptions[IdT]):
     ['cheap-classics']
     """
 
+    _device: str = "cpu"
+    """What matches batches, unless a call says otherwise."""
+    _card_bytes: int | None = None
+
     def __init__(
         self,
         index: str = "auto",
@@ -71,8 +89,13 @@ class Matcher(Subscriptions[IdT]):
         options: Mapping[str, Any] | None = None,
         *,
         history: History | None = None,
+        device: str = "cpu",
+        gpu_memory: int | None = None,
     ) -> None:
+        self._card_bytes = None if gpu_memory is None else plain_limit(gpu_memory, "gpu_memory is a number of bytes")
         self._use(new_store(index, None if schema is None else Schema.of(schema), options, history=history))
+        self._device = device
+        self._card(device)
 
     def _use(self, store: Store[Any]) -> None:
         self._store, self._schema = store, store.schema
@@ -105,7 +128,13 @@ class Matcher(Subscriptions[IdT]):
         return found
 
     def match_batch(
-        self, events: Any, threads: int | None = None, k: int | None = None, *, attributes: Iterable[str] | None = None
+        self,
+        events: Any,
+        threads: int | None = None,
+        k: int | None = None,
+        *,
+        attributes: Iterable[str] | None = None,
+        device: str | None = None,
     ) -> pa.Table:
         """All matches of a batch: a table with the columns ``event`` (the row, int64) and ``subscription`` (the id).
 
@@ -123,14 +152,19 @@ class Matcher(Subscriptions[IdT]):
         attributes : list of str, optional
             The columns of a table to read, or the names in mappings. All others count as missing. By default, all attributes
             that subscriptions ask about.
+        device : str, optional
+            ``"cpu"``, ``"gpu"``, or a card by its number such as ``"gpu:1"``. By default, the device of the matcher. The matches
+            are the same.
 
         Raises
         ------
         EventError
             An attribute that a subscription asks about has a value outside the language.
         TableError, OptionError
+        CapabilityError
+            The device cannot be used: the message says what is missing.
         """
-        return self._table(_read(events, attributes), threads, k)
+        return self._table(_read(events, attributes), _Wish(threads, device), k)
 
     def match_json(self, data: str | bytes, k: int | None = None) -> list[IdT]:
         """The ids of the subscriptions that one event satisfies, given as JSON: `match` of what ``json.loads`` reads.
@@ -144,7 +178,13 @@ class Matcher(Subscriptions[IdT]):
         return self.match(read_event(encoded(data), self._asked), k)
 
     def match_json_batch(
-        self, lines: Any, threads: int | None = None, k: int | None = None, *, wrong: list[EventError] | None = None
+        self,
+        lines: Any,
+        threads: int | None = None,
+        k: int | None = None,
+        *,
+        wrong: list[EventError] | None = None,
+        device: str | None = None,
     ) -> pa.Table:
         """All matches of JSON lines: a table as of `match_batch`. The column ``event`` has the line, counted from 0.
 
@@ -167,16 +207,16 @@ class Matcher(Subscriptions[IdT]):
         EventError, OptionError, OSError
         """
         events = json_lines(lines)
-        numbers = events.numbers
+        numbers, wish = events.numbers, _Wish(threads, device)
         try:
-            found = self._table(events, threads, k)
+            found = self._table(events, wish, k)
         except WrongEventsError as error:
             problems = {int(numbers[row]): each for row, each in error.problems.items()}
             problems = {line: each.at(line) for line, each in problems.items()}
             if wrong is None:
                 raise WrongEventsError(problems) from None
             right = events.without(list(error.problems))
-            found, numbers = self._table(right, threads, k), right.numbers
+            found, numbers = self._table(right, wish, k), right.numbers
             wrong += problems.values()
         return found.set_column(0, "event", pa.array(numbers[found["event"].to_numpy()], pa.int64()))
 
@@ -188,6 +228,7 @@ class Matcher(Subscriptions[IdT]):
         most: int | None = None,
         *,
         attributes: Iterable[str] | None = None,
+        device: str | None = None,
     ) -> Iterator[pa.Table]:
         """Yield the matches of one batch after another, in tables like those of `match_batch`. Rows count over all batches.
 
@@ -201,15 +242,16 @@ class Matcher(Subscriptions[IdT]):
         if not is_iterable(batches) or isinstance(batches, Mapping):
             raise EventError(f"batches must be an iterable of tables or lists of events, not {type(batches).__name__}")
         checked_threads(threads, 0)
+        self._card(device)
         limit = None if k is None else plain_limit(k)
         longest = None if most is None else plain_limit(most, "`most` is the largest number of matches in a table")
         names = None if attributes is None else checked_names(attributes)
-        return self._matched_batches(batches, threads, limit, longest, names)
+        return self._matched_batches(batches, _Wish(threads, device), limit, longest, names)
 
     def _matched_batches(
         self,
         batches: Iterable[Any],
-        threads: int | None,
+        wish: _Wish,
         k: int | None,
         most: int | None,
         attributes: tuple[str, ...] | None,
@@ -221,37 +263,47 @@ class Matcher(Subscriptions[IdT]):
             for start in range(0, len(read), size):
                 part = read.slice(start, size)
                 if most is None:
-                    yield self._table(part, threads, k, first)
+                    yield self._table(part, wish, k, first)
                 else:
                     with rows_counted_from(first):
-                        found = self._matched(part, threads, k, lambda found: found)
+                        found = self._matched(part, wish, k, lambda found: found)
                     for each in found:
                         yield from named_in_pieces(each._replace(first=first + each.first), most)
                 first += len(part)
 
-    def _table(
-        self, events: Mappings | pa.Table | JsonLines, threads: int | None, k: int | None, first: int = 0
-    ) -> pa.Table:
+    def _table(self, events: Mappings | pa.Table | JsonLines, wish: _Wish, k: int | None, first: int = 0) -> pa.Table:
         """The matches of events that were read. Their rows count from `first` on."""
 
         def name(part: Part) -> Named | Part:
             return named_at_hand(part._replace(first=first + part.first))
 
         with rows_counted_from(first):
-            return table_of(self._matched(events, threads, k, name), checked_threads(threads, len(events)))
+            return table_of(self._matched(events, wish, k, name), checked_threads(wish.threads, len(events)))
 
-    def count_batch(self, events: Any, threads: int | None = None, *, attributes: Iterable[str] | None = None) -> I64s:
+    def count_batch(
+        self,
+        events: Any,
+        threads: int | None = None,
+        *,
+        attributes: Iterable[str] | None = None,
+        device: str | None = None,
+    ) -> I64s:
         """The number of subscriptions that each event of a batch satisfies.
 
         Raises
         ------
         EventError, TableError, OptionError
         """
-        counts = self._matched(_read(events, attributes), threads, None, lambda part: part.counts)
+        counts = self._matched(_read(events, attributes), _Wish(threads, device), None, lambda part: part.counts)
         return np.concatenate(counts)
 
     def exists_batch(
-        self, events: Any, threads: int | None = None, *, attributes: Iterable[str] | None = None
+        self,
+        events: Any,
+        threads: int | None = None,
+        *,
+        attributes: Iterable[str] | None = None,
+        device: str | None = None,
     ) -> Bools:
         """Whether each event of a batch satisfies some subscription.
 
@@ -259,7 +311,7 @@ class Matcher(Subscriptions[IdT]):
         ------
         EventError, TableError, OptionError
         """
-        return self.count_batch(events, threads, attributes=attributes) > 0
+        return self.count_batch(events, threads, attributes=attributes, device=device) > 0
 
     def explain(self, id: IdT, event: Any) -> Explanation:
         """Explain why an event satisfies a subscription or not: the truth of every part, and the event's values.
@@ -349,13 +401,13 @@ class Matcher(Subscriptions[IdT]):
     def _matched(
         self,
         events: Mappings | pa.Table | JsonLines,
-        threads: int | None,
+        wish: _Wish,
         k: int | None,
         then: Callable[[Part], R],
     ) -> list[R]:
         """Match events that were read, in parts; returns the result of `then` for each part."""
         limit = None if k is None else plain_limit(k)
-        workers = checked_threads(threads, len(events))
+        workers = Workers(checked_threads(wish.threads, len(events)), self._card(wish.device))
         if isinstance(events, pa.Table):
             with arrow_errors():
                 return self._store.match_table(events, workers, limit, then)
@@ -369,6 +421,11 @@ class Matcher(Subscriptions[IdT]):
             flat = events.flat()
             self._check(flat)
         return self._store.match_flat(flat, workers, limit, then)
+
+    def _card(self, device: str | None) -> SegmentMatching | None:
+        """What matches segments in the place of threads, if the device is a card."""
+        number = checked_device(self._device if device is None else device)
+        return None if number is None else self._store.on_card(number, self._card_bytes)
 
     def _asked(self) -> Asked:
         """What subscriptions ask about now, and what the schema declares."""
@@ -389,6 +446,16 @@ def _read(events: Any, attributes: Iterable[str] | None) -> Mappings | pa.Table 
 def asked_by(matcher: Matcher[Any]) -> Callable[[], Asked]:
     """A function that says what the subscriptions of a matcher ask about at the moment of the call."""
     return matcher._asked
+
+
+def check_device(matcher: Matcher[Any], device: str) -> None:
+    """Check that a matcher can match on a device, before there are events.
+
+    Raises
+    ------
+    OptionError, CapabilityError
+    """
+    matcher._card(device)
 
 
 def new_store(

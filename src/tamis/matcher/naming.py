@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.engine.matching.results import LazySlots
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import UP, I32s, I64s
 from tamis.matcher.crew import each
@@ -61,6 +62,8 @@ def pieces(ends: I64s, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _named(part: Part, names: Names) -> Named:
+    if isinstance(part.slots, LazySlots):
+        return Named(*part.slots.named(part.first, names.place), names)
     events, places = np.empty(len(part.slots), np.int64), np.empty(len(part.slots), names.place.dtype)
     _name(part.counts, part.slots, part.first, names.place, events, places)
     return Named(events, places, names)

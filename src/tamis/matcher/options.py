@@ -98,6 +98,22 @@ def checked_threads(threads: object, events: int) -> int:
     return min(count, _MOST_THREADS)
 
 
+def checked_device(device: object) -> int | None:
+    """The number of the card that a device names: ``"gpu"`` is the first one. None for ``"cpu"``.
+
+    Raises
+    ------
+    OptionError
+    """
+    if device == "cpu":
+        return None
+    if isinstance(device, str):
+        kind, colon, number = device.partition(":")
+        if kind == "gpu" and (not colon or (number.isascii() and number.isdigit())):
+            return int(number or 0)
+    raise OptionError(f"device must be 'cpu', 'gpu', or a card by its number such as 'gpu:1', not {shortened(device)}")
+
+
 def processors() -> int:
     """The number of processors that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)

@@ -39,7 +39,7 @@ from tamis.matcher.expression_store import ExpressionBlock, GivenExpressions, So
 from tamis.matcher.ids import Id, Ids
 from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.plan import Plan
-from tamis.matcher.store import Part, R, Store
+from tamis.matcher.store import Part, R, Store, Workers
 from tamis.papers.factor_table import FactorRows, FactorTable
 from tamis.papers.interface import Index
 from tamis.papers.options import Options
@@ -286,17 +286,19 @@ class PaperStore(Store[Clauses]):
             self.flush()
             return self.ids.name(self._matched(encode_flat([flat], self.dimensions, numbered=False), k).slots)
 
-    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_flat(
+        self, events: list[FlatEvent], workers: Workers, k: int | None, then: Callable[[Part], R]
+    ) -> list[R]:
         with self.changing():
             self.flush()
             return [then(self._matched(encode_flat(events, self.dimensions), k))]
 
-    def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_table(self, events: pa.Table, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         with self.changing():
             self.flush()
             return [then(self._matched(encode_table(events, self.dimensions, self.schema), k))]
 
-    def match_json(self, events: JsonLines, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_json(self, events: JsonLines, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         with self.changing():
             self.flush()
             encoder = JsonEncoder(events, self.dimensions, self.schema)

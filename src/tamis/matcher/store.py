@@ -22,7 +22,8 @@ from tamis.encoding.events.json_lines import JsonLines
 from tamis.encoding.events.mappings import Mappings
 from tamis.encoding.expressions.predicate_rows import PredicateRows
 from tamis.engine.interrupts import holding
-from tamis.errors import ReentryError
+from tamis.engine.version import SegmentMatching
+from tamis.errors import CapabilityError, ReentryError
 from tamis.kernels.background import is_ours
 from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.language.event import FlatEvent
@@ -40,6 +41,14 @@ _stores: WeakSet[Store[Any]] = WeakSet()
 """All stores of this process."""
 
 
+class Workers(NamedTuple):
+    """Who matches a batch."""
+
+    threads: int
+    card: SegmentMatching | None = None
+    """What matches segments instead of these threads."""
+
+
 class Part(NamedTuple):
     """The slots that some consecutive events of a batch satisfy, event by event."""
 
@@ -47,6 +56,7 @@ class Part(NamedTuple):
     """The row of the first event."""
     counts: I64s
     slots: I32s
+    """An array. For the caller of `Part` in the thread that matched it, it may be `LazySlots`."""
     ids: Ids
     names: Names | None
     """The ids of all slots, if they are at hand."""
@@ -212,25 +222,36 @@ class Store(ABC, Generic[ClausesT]):
         """
 
     @abstractmethod
-    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_flat(
+        self, events: list[FlatEvent], workers: Workers, k: int | None, then: Callable[[Part], R]
+    ) -> list[R]:
         """Match flat events in parts; returns the result of `then` for each part. The thread that matched a part calls `then`."""
 
-    def match_mappings(self, events: Mappings, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_mappings(self, events: Mappings, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         """The same for mappings. A store with a schema needs flat events instead."""
-        return self.match_flat(events.flat(), threads, k, then)
+        return self.match_flat(events.flat(), workers, k, then)
 
     @abstractmethod
-    def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_table(self, events: pa.Table, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         """The same for a table of events."""
 
     @abstractmethod
-    def match_json(self, events: JsonLines, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+    def match_json(self, events: JsonLines, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         """The same for lines of JSON. A store that keeps a history needs flat events instead.
 
         Raises
         ------
         WrongEventsError
         """
+
+    def on_card(self, number: int, most: int | None) -> SegmentMatching:
+        """What matches segments on the card with this number, in at most `most` bytes of its memory.
+
+        Raises
+        ------
+        CapabilityError, OptionError
+        """
+        raise CapabilityError("this index cannot match on a GPU. Hint: use Matcher() without index")
 
     @abstractmethod
     def asked(self) -> set[str]:

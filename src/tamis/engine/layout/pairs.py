@@ -300,7 +300,7 @@ def _fill_cells(p: int, table: CodedTable, mask: Mask) -> None:
 
 
 @inlined
-def _mixed(cell: int) -> np.uint64:
+def mixed_cell(cell: int) -> np.uint64:
     return spread(U64(cell) + U64(1))
 
 
@@ -308,25 +308,25 @@ def _mixed(cell: int) -> np.uint64:
 def _bucket(low: Words, high: Words, bits: int, bucket: I64s, mark: Bytes) -> None:
     """Write the buckets of pairs, and their marks."""
     for i in range(len(low)):
-        mixed = _mixed(low[i]) ^ _mixed(high[i])
-        bucket[i] = _bucket_of(mixed, bits)
-        mark[bucket[i]] |= _part(mixed, bits)
+        mixed = mixed_cell(low[i]) ^ mixed_cell(high[i])
+        bucket[i] = bucket_of(mixed, bits)
+        mark[bucket[i]] |= part_of(mixed, bits)
 
 
 @inlined
-def _bucket_of(mixed: np.uint64, bits: int) -> int:
+def bucket_of(mixed: np.uint64, bits: int) -> int:
     """The bucket of a pair: the highest bits of its hash."""
     return I64(mixed >> U64(64 - bits))
 
 
 @inlined
-def _part(mixed: np.uint64, bits: int) -> np.uint8:
+def part_of(mixed: np.uint64, bits: int) -> np.uint8:
     """The bit of the part of its bucket that a pair belongs to: the next _PART_BITS bits of the hash choose one of eight."""
     return U8(1) << U8((mixed >> U64(64 - _PART_BITS - bits)) & U64((1 << _PART_BITS) - 1))
 
 
 @inlined
-def _bits_of(buckets: int) -> int:
+def bits_of(buckets: int) -> int:
     bits = 1
     while 1 << bits < buckets:
         bits += 1
@@ -353,7 +353,7 @@ def note_cell(pairs: Pairs, scratch: PairScratch, dimension: int, space: int, co
     first = I64(pairs.cell[UP(dimension)])
     cell = max(first, 0) + space
     scratch.cell[UP(count)] = U32(cell)
-    scratch.mixed[UP(count)] = _mixed(cell)
+    scratch.mixed[UP(count)] = mixed_cell(cell)
     return count + I64(first >= 0)
 
 
@@ -368,16 +368,16 @@ def find_pairs(pairs: Pairs, scratch: PairScratch, count: int, found: Words, roo
     if count * (count - 1) > 2 * _MOST_TRIED * entries:
         return _find_in_all(pairs, scratch, count, entries, found, room)
     mixed, hit, bucket = scratch.mixed, scratch.hit, scratch.bucket
-    bits = _bits_of(len(mark))
+    bits = bits_of(len(mark))
     met, looked, hits = 0, 0, 0
     for i in range(1, count):
         this = mixed[UP(i)]
         for j in range(i):
             pair = this ^ mixed[UP(j)]
-            at = _bucket_of(pair, bits)
+            at = bucket_of(pair, bits)
             hit[UP(hits)] = halves(i, j)
             bucket[UP(hits)] = at
-            hits += I64((mark[UP(at)] & _part(pair, bits)) != U8(0))
+            hits += I64((mark[UP(at)] & part_of(pair, bits)) != U8(0))
         if hits >= _HITS or i + 1 == count:
             met, seen = _find_hits(pairs, scratch, hits, found, met, room)
             if met < 0:
@@ -408,7 +408,7 @@ def _find_hits(pairs: Pairs, scratch: PairScratch, hits: int, found: Words, met:
         low, high = min(one, other), max(one, other)
         for q in range(first_half(bucket[UP(i)]), second_half(bucket[UP(i)])):
             found[UP(met)] = U32(q)
-            met += I64((entry[UP(_WORDS * q + _LOW)] == low) & (entry[UP(_WORDS * q + _HIGH)] == high))
+            met += I64(is_of_cells(entry, q, low, high))
     return met, looked
 
 
@@ -429,6 +429,12 @@ def _find_in_all(
     for i in range(count):
         has[UP(cells[UP(i)])] = False
     return met, entries
+
+
+@inlined
+def is_of_cells(entry: Words, place: int, low: np.uint32, high: np.uint32) -> np.bool_:
+    """Whether an entry is of these two cells, the lower one first."""
+    return (entry[UP(_WORDS * place + _LOW)] == low) & (entry[UP(_WORDS * place + _HIGH)] == high)
 
 
 @inlined

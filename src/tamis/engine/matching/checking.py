@@ -116,22 +116,22 @@ def _check_block(
             filled += 1
             continue
         if shape == LONG:
-            matched, tied = _check_long(record, at, space, seen)
+            matched, tied = check_long(record, at, space, seen)
         elif wide:
             names, bounds = groups_in(shape)
-            matched, tied = _check_tests(record, at + 1, names, predicates_in(record[UP(at)]), bounds, seen)
+            matched, tied = check_tests(record, at + 1, names, predicates_in(record[UP(at)]), bounds, seen)
         else:
             ranges, sets = groups_in(shape)
-            matched, tied = _check_ranges(record, at + 1, ranges, sets, space), False
+            matched, tied = check_ranges(record, at + 1, ranges, sets, space), False
         if matched:
-            doubt = wide and tied and _is_in_doubt(record, at, shape, seen, about)
+            doubt = wide and tied and ties_are_in_doubt(record, at, shape, seen, about)
             out[UP(filled)] = found_row(record[UP(at)]) | in_doubt(doubt)
             filled += 1
     return filled
 
 
 @inlined
-def _check_ranges(record: U32s, p: int, ranges: int, sets: int, space: U8s) -> bool:
+def check_ranges(record: U32s, p: int, ranges: int, sets: int, space: U8s) -> bool:
     matched = True
     for w in range(p, p + ranges):
         if not range_holds(record[UP(w)], space):
@@ -144,7 +144,7 @@ def _check_ranges(record: U32s, p: int, ranges: int, sets: int, space: U8s) -> b
 
 
 @inlined
-def _check_tests(record: U32s, p: int, names: int, named: int, bounds: int, seen: U32s) -> tuple[bool, bool]:
+def check_tests(record: U32s, p: int, names: int, named: int, bounds: int, seen: U32s) -> tuple[bool, bool]:
     """Whether all tests hold, and whether a bound is tied. The `names` tests for keys stand for `named` predicates."""
     found = 0
     for w in range(p, p + names):
@@ -173,14 +173,14 @@ def counts_of(record: U32s, at: int, shape: int) -> tuple[int, int, int, int]:
 
 
 @inlined
-def _check_long(record: U32s, at: int, space: U8s, seen: U32s) -> tuple[bool, bool]:
+def check_long(record: U32s, at: int, space: U8s, seen: U32s) -> tuple[bool, bool]:
     """Whether a long record holds, and whether a bound is tied."""
     header = long_header(record, at)
     p = at + LONG_WORDS + header.ranges
     for w in range(at + LONG_WORDS, p):
         if not range_holds(record[UP(w)], space):
             return False, False
-    matched, tied = _check_tests(record, p, header.names, header.named, header.bounds, seen)
+    matched, tied = check_tests(record, p, header.names, header.named, header.bounds, seen)
     if not matched:
         return False, False
     p += header.names + header.bounds
@@ -207,7 +207,7 @@ def _check_long(record: U32s, at: int, space: U8s, seen: U32s) -> tuple[bool, bo
 
 
 @inlined
-def _is_in_doubt(record: U32s, at: int, shape: int, seen: U32s, about: I64s) -> bool:
+def ties_are_in_doubt(record: U32s, at: int, shape: int, seen: U32s, about: I64s) -> bool:
     """Whether the record has a tied bound that its code does not decide."""
     p, names, bounds, far = counts_of(record, at, shape)
     doubt = False

@@ -206,24 +206,30 @@ def bound_runs(runs: Runs, count: int, event: LoadedEvent, met: Met) -> int:
     """Find the entries of each run whose condition may hold. Returns how many entries these are."""
     entries = 0
     for i in range(count):
-        met.run_begin[UP(i)], met.run_end[UP(i)] = _bounds(runs, met.run[UP(i)], event)
+        r = met.run[UP(i)]
+        dimension = I64(runs.dimension[UP(r)])
+        if event.space[UP(dimension)] == MISSING:
+            met.run_begin[UP(i)], met.run_end[UP(i)] = runs.start[UP(r)], runs.start[UP(r)]
+        else:
+            low, high = event.low[UP(dimension)], event.high[UP(dimension)]
+            met.run_begin[UP(i)], met.run_end[UP(i)] = bounds_in_run(runs, r, low, high)
         entries += met.run_end[UP(i)] - met.run_begin[UP(i)]
     return entries
 
 
 @inlined
-def _bounds(runs: Runs, r: int, event: LoadedEvent) -> tuple[int, int]:
-    """Begin and end of the entries of a run whose condition may hold. It always holds if the run is not a band."""
-    dimension, side = I64(runs.dimension[UP(r)]), I64(runs.side[UP(r)])
-    begin, end = runs.start[UP(r)], runs.start[UP(r + 1)]
-    if event.space[UP(dimension)] == MISSING:
-        return begin, begin
+def bounds_in_run(runs: Runs, r: int, low: int, high: int) -> tuple[int, int]:
+    """Begin and end of the entries of a run whose condition may hold. It always holds if the run is not a band.
+
+    `low` and `high` are the ends of the event's values in the dimension of the run.
+    """
+    side, begin, end = I64(runs.side[UP(r)]), runs.start[UP(r)], runs.start[UP(r + 1)]
     if side == LOWER_RUN:
-        return begin, _gallop(runs.key, begin, end, event.high[UP(dimension)])
+        return begin, _gallop(runs.key, begin, end, high)
     if side == UPPER_RUN:
-        return begin, _gallop(runs.key, begin, end, ~event.low[UP(dimension)])
-    least = lowest_begin(side, event.low[UP(dimension)])
-    upto = first_above(runs.key, begin, end, event.high[UP(dimension)])
+        return begin, _gallop(runs.key, begin, end, ~low)
+    least = lowest_begin(side, low)
+    upto = first_above(runs.key, begin, end, high)
     return first_above(runs.key, begin, upto, least), upto
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import UP, I32s, I64s
@@ -40,11 +41,24 @@ class Work(NamedTuple):
         return Work(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
+@runtime_checkable
+class LazySlots(Protocol):
+    """Slots that are elsewhere, such as on a card. NumPy can make an array of them."""
+
+    def __len__(self) -> int: ...
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]: ...
+
+    def named(self, first: int, place: npt.NDArray[Any]) -> tuple[I64s, npt.NDArray[Any]]:
+        """For each slot the row of its event, the first of which is `first`, and `place` of the slot."""
+
+
 class Found(NamedTuple):
     """The slots that match each event of a batch, one event after another."""
 
     counts: Counts
     slots: Slots
+    """An array, or `LazySlots` if a card matched the batch."""
     work: Work
 
 
@@ -68,7 +82,7 @@ def together(parts: list[Found], events: int) -> Found:
     slots = np.empty(int(counts.sum()), np.int32)
     place = np.cumsum(counts) - counts
     for part in parts:
-        _spread(part.counts, part.slots, place, slots)
+        _spread(part.counts, np.asarray(part.slots), place, slots)
     return Found(counts, slots, work)
 
 
