@@ -7,19 +7,19 @@ save nothing.
 from __future__ import annotations
 
 import functools
+import itertools
 import struct
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import numpy as np
 
-from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions
 from tamis.encoding.dimensions.keys import ascend
 from tamis.encoding.events.event_batch import (
     EncodedEvents,
     EventBatch,
     PlainValues,
     encode_flat,
-    number_dimensions,
     plain_values,
     row_of,
 )
@@ -32,6 +32,7 @@ from tamis.language.event import FlatEvent
 
 __all__ = ["MappingEncoder", "UnevenError", "UnknownClassesError"]
 
+_NUMBERS = frozenset({int, float})
 FEW = 128
 """Events from which on columns take less time."""
 
@@ -68,16 +69,52 @@ class MappingEncoder:
 
 def one_by_one(events: Mappings, dimensions: Dimensions) -> EncodedEvents:
     """The keys of events, each encoded as a single event is."""
-    batch = _encoded_one_by_one(events, dimensions, looks=False)
+    batch = _numbers(events, dimensions)
+    if batch is None:
+        batch = _encoded_one_by_one(events, dimensions, looks=False)
     if batch is None:
         batch = _encoded_one_by_one(events, dimensions, looks=True)
         assert batch is not None
     return batch
 
 
+def _numbers(events: Mappings, dimensions: Dimensions) -> EncodedEvents | None:
+    """The keys of events of small numbers alone. None if some are others, which the first event mostly shows.
+
+    Dimensions of all names are looked up in one pass. Event by event, that takes a fifth longer.
+    """
+    given = events.events
+    if events.flattened or not len(given) or type(given[0]) is not dict or set(map(type, given[0].values())) - _NUMBERS:
+        return None
+    if set(map(type, given)) - {dict}:
+        return None
+    names = list(itertools.chain.from_iterable(given))
+    values = list(itertools.chain.from_iterable(map(dict.values, given)))
+    if set(map(type, names)) - {str} or set(map(type, values)) - _NUMBERS:
+        return None
+    numbers = map(dimensions.only_number.get, names, itertools.repeat(NOT_ASKED))
+    dimension = np.fromiter(numbers, np.int32, len(names))
+    try:
+        keys = np.fromiter(values, np.float64, len(values)).view(np.int64)
+    except OverflowError:  # an integer beyond the range of doubles
+        return None
+    if not ascend(keys):
+        return None
+    start = np.append(0, np.cumsum(list(map(len, given)), dtype=np.int64))
+    left_out = dimension == NOT_ASKED
+    if left_out.any():
+        others = dimensions.by_attribute.keys() - dimensions.only_number.keys()
+        if others and not others.isdisjoint(itertools.compress(names, left_out.tobytes())):
+            return None
+        kept = ~left_out
+        start = np.append(0, np.cumsum(kept))[start]
+        dimension, keys = dimension[kept], keys[kept]
+    return EncodedEvents(EventBatch(start, dimension, keys, keys), 0)
+
+
 def _encoded_one_by_one(events: Mappings, dimensions: Dimensions, looks: bool) -> EncodedEvents | None:
     """The keys of events. If it does not look at how large numbers are, it returns None if some are not small."""
-    rows, only = _Rows(), dimensions.only_number
+    rows = _Rows()
     left: list[int] = []
     for row, event in enumerate(events.events):
         flat = events.flattened.get(row)
@@ -86,10 +123,6 @@ def _encoded_one_by_one(events: Mappings, dimensions: Dimensions, looks: bool) -
             continue
         plain = None
         if type(event) is dict:
-            if dimensions.numbers_expected and not looks:
-                numbered = number_dimensions(event, only)
-                if numbered is not None and rows.add_numbers(event.values(), numbered):
-                    continue
             plain = plain_values(event, dimensions)
         if plain is not None and looks and not plain.is_small():
             encoded = row_of(plain, dimensions)
@@ -125,18 +158,6 @@ class _Rows:
         self._apart: list[tuple[int, list[int]]] = []
         """Events with intervals, and the highest keys of what is not a number."""
         self._mismatched = 0
-
-    def add_numbers(self, numbers: Collection[float], dimension: list[int]) -> bool:
-        """Add an event of numbers. Returns whether all of them are doubles."""
-        count = len(dimension)
-        words, dimensions = _packers(count, 0)
-        try:
-            self._words.append(words(*numbers))
-        except (struct.error, OverflowError):  # an integer beyond the range of doubles
-            return False
-        self._dimension.append(dimensions(*dimension))
-        self._counts.append((count, 0))
-        return True
 
     def add(self, row: PlainValues) -> bool:
         """Add an event. Returns whether all of its numbers are doubles."""
