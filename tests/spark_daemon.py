@@ -28,7 +28,9 @@ def load() -> None:
         assert segment is not None
         events = pa.table({"id": [1, 2], "a": [1, 2], "s": ["x", None]})
         for k in (None, 1):
-            task = MatchTask(folder, ((segment,),), "id", ("a", "s"), names=("id", "subscription"), k=k)
+            task = MatchTask(
+                folder, ((segment,),), "id", ("a", "s"), names=("id", "subscription", "rank")[: 2 + bool(k)], k=k
+            )
             assert list(task(iter(events.to_batches())))
 
 

@@ -41,6 +41,7 @@ def start_spark(folder: Path) -> SparkSession:
         # Tables and scratch files stay out of the repository.
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
+        "spark.tamis.cache.folder": str(folder / "cache"),
         # Enough for tests, small enough for a laptop that also runs the other half of the suite.
         "spark.driver.memory": "1g",
     }

@@ -100,6 +100,8 @@ except tamis.OptionError as error:
 started(lambda: to_shop(folder / "shop")).awaitTermination()
 with tamis.open(folder / "shop", read_only=True) as broker:
     said["told"] = [[note.event, note.subscriptions] for note in broker.notifications("ann")]
+why = tamis.spark.explain(events.selectExpr("id", "'new' AS subscription"), events, folder / "index")
+said["explained"] = sorted([row.id, row.matched, row.explanation.split()[0]] for row in why.collect())
 said["there"] = tamis.spark.subscriptions(spark, folder / "index").count()
 said["statistics"] = sorted([row.attribute, row.events] for row in tamis.spark.statistics(events).collect())
 said["generated"] = tamis.spark.generate_subscriptions(spark, preset("dense", subscriptions=30)).count()
@@ -128,16 +130,17 @@ def test_spark_connect(tmp_path: Path) -> None:
         "pairs": [[1, "s3"], [2, "s4"]],
         "grouped": [[1, "s3"], [2, "s4"]],
         "counts": [["s3", 1], ["s4", 1]],
-        "columns": [[1, "all", "3", "t"], [2, "s4", "4", "t4"], [3, "all", "99", "t"]],
+        "columns": [[1, "all", 1, "3", "t"], [2, "s4", 1, "4", "t4"], [3, "all", 1, "99", "t"]],
         "frame": [[1, "s3"], [2, "s4"]],
         "version": 2,
         "stream": [[2, "s4"]],
-        "stream columns": ["id", "subscription", "a", "tag", "batch"],
+        "stream columns": ["id", "subscription", "rank", "a", "tag", "batch"],
         "batches": [[0, 2]],
         "wrong": [[5, "attribute 'at': a timestamp is not within the years 1 to 9999", 0]],
         "changed": [[3, "new"]],
         "refused": "with Spark Connect, another process delivers the matches",
         "told": [[{"id": 1, "a": 3}, ["a"]], [{"id": 2, "a": 4}, ["a"]]],
+        "explained": [[1, False, "FALSE"], [2, False, "FALSE"], [3, True, "TRUE"]],
         "there": 11,
         "statistics": [["a", 3], ["id", 3]],
         "generated": 30,

@@ -80,7 +80,8 @@ def test_the_subscriptions_of_an_index(spark: SparkSession, tmp_path: Path) -> N
     gone = spark.createDataFrame([("removed", "s2")], "change string, id string")
     tamis.spark.update(tmp_path, gone)
     there = tamis.spark.subscriptions(spark, tmp_path)
-    assert sorted(map(tuple, there.collect())) == [("s1", "t1"), ("s3", "t3"), ("s4", "t4"), ("s5", "t5")]
+    assert there.columns == ["id", "expression", "weight", "tag"]
+    assert sorted(map(tuple, there.collect())) == [(f"s{each}", "a = 1", 0.0, f"t{each}") for each in (1, 3, 4, 5)]
     assert tamis.spark.subscriptions(spark, tmp_path, version=1).count() == 5
     assert [row.id for row in tamis.spark.rejections(spark, tmp_path, version=1).collect()] == ["s0"]
     assert tamis.spark.rejections(spark, tmp_path).collect() == []

@@ -37,13 +37,15 @@ def written(folder: IndexFolder, rows: dict[str, Any]) -> SegmentFiles:
 
 def handed_over(task: MatchTask, events: pa.Table, at_once: int) -> pa.Table:
     batches = iter(events.combine_chunks().to_batches(at_once))
-    return pa.Table.from_batches(list(task(batches)), pa.schema([(name, pa.int64()) for name in task.names]))
+    kinds = {"rank": pa.int32()}
+    schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in task.names])
+    return pa.Table.from_batches(list(task(batches)), schema)
 
 
 def task_for(
     folder: IndexFolder, segments: list[SegmentFiles], kind: type[MatchTask] = MatchTask, **options: Any
 ) -> MatchTask:
-    names = COUNT if kind is CountTask else PAIR
+    names = COUNT if kind is CountTask else PAIR if options.get("k") is None else (*PAIR, "rank")
     return kind(folder, (tuple(segments),), "id", ("price",), names=names, **options)
 
 
@@ -77,7 +79,7 @@ def test_the_number_of_pairs_at_a_time_is_bounded(
         assert sizes[0] == pairs // rows
         assert sizes[-2] == pairs // rows
     else:
-        best = [(event, number) for event in range(quiet, quiet + loud) for number in range(k)]
+        best = [(event, number, number + 1) for event in range(quiet, quiet + loud) for number in range(k)]
         assert sorted(zip(*found.to_pydict().values(), strict=True)) == best
     counted = handed_over(task_for(folder, [segment], CountTask, k=k, limits=limits), events, 700)
     assert counted.to_pydict() == {"subscription": list(range(k or rows)), "matches": [loud] * (k or rows)}
@@ -101,7 +103,12 @@ def test_segments_that_cannot_all_be_open_are_opened_once(folder: IndexFolder, m
     for k in (None, 1):
         opened.clear()
         found = handed_over(task_for(folder, segments, k=k, limits=limits), events, 500).sort_by("id")
-        assert found.to_pydict() == {"id": list(range(6000)), "subscription": [2 * (n % 6) for n in range(6000)]}
+        ranks = {} if k is None else {"rank": [1] * 6000}
+        assert found.to_pydict() == {
+            "id": list(range(6000)),
+            "subscription": [2 * (n % 6) for n in range(6000)],
+            **ranks,
+        }
         assert len(opened) <= 6
     opened.clear()
     counts = handed_over(task_for(folder, segments, CountTask, limits=limits), events, 500).sort_by("subscription")
@@ -115,10 +122,10 @@ def test_the_largest_weights_of_several_segments(folder: IndexFolder) -> None:
     first = written(folder, {**shape, "weight": pa.array([None, -1.0, 0.0])})
     second = written(folder, {"id": [5, 15], "expression": ["price > 0"] * 2, "weight": pa.array([-0.5, 0.0])})
     events = pa.table({"id": [1, 2], "price": [1, 1]})
-    for k, best in ((2, [10, 15]), (4, [5, 10, 15, 30])):
+    for k, best in ((2, [(10, 1), (15, 2)]), (4, [(5, 4), (10, 1), (15, 2), (30, 3)])):
         found = handed_over(task_for(folder, [first, second], k=k), events, 10)
         assert sorted(zip(*found.to_pydict().values(), strict=True)) == [
-            (event, each) for event in (1, 2) for each in best
+            (event, *each) for event in (1, 2) for each in best
         ]
 
 

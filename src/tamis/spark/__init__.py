@@ -14,6 +14,7 @@ Read in this order:
     broker_sink           to_broker: matches for its queues          event_values   which rows of matches are one event
     computed_column       columns that Python computes from events
     event_checks          wrong_events: events that cannot be matched
+    pair_explanations     explain: why events satisfy subscriptions or not
     rejected_rows         rows that were refused, with the reasons   given          checks of arguments of public functions
     attribute_statistics  statistics: what events look like          workloads      generated workloads, as jobs
     pipeline              run_pipeline: all of it, from raw files    raw_files      raw files as DataFrames
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tamis.spark.event_checks import wrong_events
     from tamis.spark.java import ensure_java
     from tamis.spark.matching import match
+    from tamis.spark.pair_explanations import explain
     from tamis.spark.pipeline import run_pipeline
     from tamis.spark.session import start_session
     from tamis.spark.stream_output import read_output
@@ -51,6 +53,7 @@ _LAZY = {
     "build": "building",
     "collect_garbage": "updating",
     "ensure_java": "java",
+    "explain": "pair_explanations",
     "generate_events": "workloads",
     "generate_subscriptions": "workloads",
     "match": "matching",
@@ -77,6 +80,7 @@ __all__ = [
     "build",
     "collect_garbage",
     "ensure_java",
+    "explain",
     "generate_events",
     "generate_subscriptions",
     "match",

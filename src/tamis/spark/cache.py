@@ -100,13 +100,35 @@ class Cache:
         IndexFolderError
             If the store does not have it, or has it damaged, or if it does not fit.
         """
+        return self._kept(name, seal, lambda part: self._fetch(store, name, seal, part))
+
+    def made(self, name: str, make: Callable[[Path], object]) -> Path:
+        """The path of a file that is made on this host. `make` writes it to a path that exists.
+
+        Raises
+        ------
+        IndexFolderError
+            If it does not fit.
+        """
+
+        def fill(part: Path) -> None:
+            self._make_room(0)
+            try:
+                make(part)
+            except OSError as error:
+                raise self._full(name) if _is_full(error) else error from None
+
+        return self._kept(name, None, fill)
+
+    def _kept(self, name: str, seal: str | None, fill: Callable[[Path], None]) -> Path:
+        """The path of a file that one process writes, while others wait for it."""
         target = self.folder / name.rpartition("/")[2]
         if self._is_right(target, seal):
             return target
         self._make()
         with _locked(target.with_name(f".{target.name}.part")) as part:
-            if not self._is_right(target, seal):  # Another process may have fetched it meanwhile.
-                self._fetch(store, name, seal, part)
+            if not self._is_right(target, seal):  # Another process may have written it meanwhile.
+                fill(part)
                 os.replace(part, target)
         return target
 

@@ -15,15 +15,12 @@ from tamis.encoding.columns import has_kind
 from tamis.encoding.events.asked import Asked
 from tamis.encoding.events.event_columns import is_wanted
 from tamis.errors import FrameError, did_you_mean
-from tamis.spark.segment_files import ID, VALID_FROM, VALID_UNTIL, WEIGHT
+from tamis.spark.segment_files import FORMS, ID, VALID_FROM, VALID_UNTIL, WEIGHT
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType, StructField, StructType
 
-EXPRESSION, PREDICATES = "expression", "predicates"
-FORMS = (EXPRESSION, PREDICATES)
-"""Names of the column with the subscription: SQL text, or a list of predicates."""
 BUCKET = "__tamis_bucket"
 CHANGE = "change"
 ADDED, REMOVED = "added", "removed"

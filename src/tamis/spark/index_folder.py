@@ -86,6 +86,15 @@ class IndexFolder:
             self._cache.drop(name, error)
         return opener(self.local(name, seal))
 
+    def made(self, name: str, make: Callable[[Path], object]) -> Path:
+        """A file of this host that was made from files of the index, once: `make` gets the path to write to.
+
+        Raises
+        ------
+        IndexFolderError
+        """
+        return self._cache.made(name, make)
+
     def read(self, name: str, seal: str | None = None) -> bytes:
         """The bytes of a file that is read once.
 

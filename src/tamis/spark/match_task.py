@@ -28,9 +28,9 @@ from tamis.matcher.json_input import json_lines
 from tamis.matcher.naming import pieces
 from tamis.spark.index_folder import IndexFolder
 from tamis.spark.manifest import SegmentFiles
-from tamis.spark.segment_files import ID, MOST_OPEN, OpenSegment, moments_of, open_segment
+from tamis.spark.segment_files import EXPRESSION, ID, MOST_OPEN, WEIGHT, OpenSegment, moments_of, open_segment
 
-SUBSCRIPTION, MATCHES = "subscription", "matches"
+SUBSCRIPTION, MATCHES, RANK = "subscription", "matches", "rank"
 """Columns of results."""
 RANKED_WEIGHT = "__tamis_weight"
 """The name of the weight in `carry`, even if subscriptions have no such column."""
@@ -70,10 +70,13 @@ class SegmentMatches(NamedTuple):
     segment: OpenSegment
     event: Rows
     row: Rows
+    rank: Rows | None = None
+    """The place of each match among those of its event, from 1, if they were ranked."""
 
     def where(self, holds: Bools) -> SegmentMatches:
         """The matches for which `holds` is true."""
-        return self._replace(event=self.event[holds], row=self.row[holds])
+        rank = None if self.rank is None else self.rank[holds]
+        return self._replace(event=self.event[holds], row=self.row[holds], rank=rank)
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,8 @@ class MatchTask:
         Whether wrong events are left out; otherwise they are an error.
     asked : frozenset of str
         The attributes that subscriptions of any group ask about, so that an event is wrong for all groups or for none.
+    form : str
+        The column that subscriptions were given in, from which `carry` takes expressions.
     """
 
     folder: IndexFolder
@@ -120,6 +125,7 @@ class MatchTask:
     asked: frozenset[str] = frozenset()
     json: bool = False
     """Whether the one column in `attributes` has events as JSON."""
+    form: str = EXPRESSION
     names: tuple[str, ...] = field(default=())
     """What the columns that are handed over are called."""
     limits: TaskLimits = field(default_factory=TaskLimits)
@@ -222,14 +228,17 @@ class MatchTask:
         for start in range(0, len(found.event), _ROWS):
             event, row = (pa.array(part[start : start + _ROWS]) for part in (found.event, found.row))
             columns = [combined(events[self.event_id]).take(event), found.segment.take(ID, row)]
+            if found.rank is not None:
+                columns.append(pa.array(found.rank[start : start + _ROWS], pa.int32()))
             columns += [combined(events[name]).take(event) for name in self.keep]
             columns += [self._carried(found.segment, name, row) for name in self.carry]
             yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
 
-    @staticmethod
-    def _carried(segment: OpenSegment, name: str, rows: pa.Array) -> pa.Array:
-        if name == RANKED_WEIGHT:
+    def _carried(self, segment: OpenSegment, name: str, rows: pa.Array) -> pa.Array:
+        if name in (RANKED_WEIGHT, WEIGHT):
             return pa.array(segment.weights).take(rows)
+        if name == EXPRESSION:
+            return segment.texts(self.folder, self.form).take(rows)
         return segment.take(name, rows)
 
 
@@ -264,15 +273,16 @@ class CountTask(MatchTask):
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         segments = {segment.name: segment for group in self.groups for segment in group}
         counts: dict[str, Rows] = {}
-        for _, (opened, _, rows) in self._found(batches):
+        for _, found in self._found(batches):
+            opened = found.segment
             if opened.name not in counts:
                 counts[opened.name] = np.zeros(len(opened.columns), np.int64)
-            np.add.at(counts[opened.name], rows, 1)
+            np.add.at(counts[opened.name], found.row, 1)
         for name, sums in counts.items():
             segment = open_segment(self.folder, segments[name], self.limits.open)
             rows = np.flatnonzero(sums)
             columns = [segment.take(ID, rows), pa.array(sums[rows])]
-            columns += [segment.take(name, rows) for name in self.carry]
+            columns += [self._carried(segment, name, pa.array(rows)) for name in self.carry]
             yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
 
 
@@ -338,7 +348,7 @@ def _heaviest_of(found: Iterable[SegmentMatches], k: int, pairs: int) -> list[Se
 
 
 def heaviest(found: list[SegmentMatches], k: int) -> list[SegmentMatches]:
-    """The `k` matches of each event with the largest weights; for equal weights, those with the lower ids."""
+    """The `k` matches of each event with the largest weights, ranked; for equal weights, those with the lower ids."""
     place = np.repeat(np.arange(len(found)), [len(each.event) for each in found])
     if not len(place):
         return []
@@ -348,9 +358,9 @@ def heaviest(found: list[SegmentMatches], k: int) -> list[SegmentMatches]:
     table = pa.table({"event": pa.array(event), "id": ids})
     order = pc.sort_indices(table, sort_keys=[("event", "ascending"), ("id", "ascending")]).to_numpy()
     counts = np.bincount(event)
-    _, heavy = keep_heaviest(counts, np.arange(len(order), dtype=np.int32), weight[order], k)
-    kept = np.zeros(len(place), np.bool_)
-    kept[order[heavy]] = True
+    sizes, heavy = keep_heaviest(counts, np.arange(len(order), dtype=np.int32), weight[order], k)
+    rank = np.zeros(len(place), np.int64)
+    rank[order[heavy]] = np.arange(len(heavy)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
     starts = np.searchsorted(place, np.arange(len(found) + 1))
-    parts = (kept[start:end] for start, end in itertools.pairwise(starts.tolist()))
-    return [each.where(part) for each, part in zip(found, parts, strict=True)]
+    parts = (rank[start:end] for start, end in itertools.pairwise(starts.tolist()))
+    return [each._replace(rank=part).where(part > 0) for each, part in zip(found, parts, strict=True)]

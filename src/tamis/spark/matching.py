@@ -36,8 +36,8 @@ from tamis.spark.frames import (
 from tamis.spark.given import checked_count, checked_frame, checked_index, checked_version, listed
 from tamis.spark.index_folder import IndexFolder
 from tamis.spark.manifest import Manifest, SegmentFiles, new_name
-from tamis.spark.match_task import GROUP, MATCHES, RANKED_WEIGHT, SUBSCRIPTION, CountTask, MatchTask
-from tamis.spark.segment_files import asked_attributes
+from tamis.spark.match_task import GROUP, MATCHES, RANK, RANKED_WEIGHT, SUBSCRIPTION, CountTask, MatchTask
+from tamis.spark.segment_files import EXPRESSION, WEIGHT, asked_attributes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -88,9 +88,10 @@ def match(
     keep : list of str
         Columns of events to return with each pair.
     carry : list of str
-        Columns of subscriptions to return with each pair.
+        Columns of subscriptions to return with each pair. ``expression`` is the subscription as text, ``weight`` its weight.
     k : int, optional
-        Return only the `k` subscriptions with the largest weights for each event. For equal weights, lower ids win.
+        Return only the `k` subscriptions with the largest weights for each event, and their `rank`, from 1. For equal weights,
+        lower ids win.
     counts : bool
         If True, return the number of events of each subscription instead of pairs. Subscriptions without events are left out.
     time : str, optional
@@ -110,8 +111,8 @@ def match(
     Returns
     -------
     DataFrame
-        The id of the event under its own name and `subscription`, then the columns of `keep` and of `carry`. With `counts`:
-        `subscription`, `matches`, then the columns of `carry`.
+        The id of the event under its own name and `subscription`, with `k` also `rank`, then the columns of `keep` and of
+        `carry`. With `counts`: `subscription`, `matches`, then the columns of `carry`.
 
     Raises
     ------
@@ -233,6 +234,7 @@ def matched(
         skip_wrong=options.skip_wrong,
         asked=asked,
         json=options.json is not None,
+        form=manifest.form,
         names=tuple(schema.names),
     )
     found = map_in_arrow(frame, task, schema)
@@ -264,19 +266,24 @@ def _result(
     events: DataFrame, manifest: Manifest, options: MatchOptions, keep: Iterable[str], carry: Iterable[str]
 ) -> StructType:
     """The columns that tasks return."""
-    from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+    from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
     fields: list[tuple[str, DataType]] = [(SUBSCRIPTION, id_type_of(manifest.id_type))]
     if options.counts:
         fields.append((MATCHES, LongType()))
     else:
         fields.insert(0, (options.event_id, events.schema[options.event_id].dataType))
+        if options.k is not None:
+            fields.append((RANK, IntegerType()))
     fields += [(name, events.schema[name].dataType) for name in keep]
     stored = {name: type_of(text) for name, text in manifest.columns.items()}
-    fields += [(name, DoubleType() if name == RANKED_WEIGHT else stored[name]) for name in carry]
+    stored |= {RANKED_WEIGHT: DoubleType(), WEIGHT: DoubleType(), EXPRESSION: StringType()}
+    fields += [(name, stored[name]) for name in carry]
     clash = clashing(events, [name for name, _ in fields])
     if clash is not None:
-        raise FrameError(f"the result would have two columns {clash[1]!r}. Hint: rename the column of the events")
+        raise FrameError(
+            f"the result would have two columns {clash[1]!r}. Hint: rename that of the events, or leave it out"
+        )
     return StructType([StructField(name, kind) for name, kind in fields])
 
 
@@ -327,8 +334,8 @@ def _heaviest(found: DataFrame, k: int) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     order = Window.partitionBy(_EVENT).orderBy(F.col(RANKED_WEIGHT).desc(), F.col(SUBSCRIPTION))
-    ranked = found.withColumn(_KEY, F.row_number().over(order)).where(F.col(_KEY) <= k)
-    return ranked.drop(_KEY, _EVENT, RANKED_WEIGHT)
+    ranked = found.withColumn(RANK, F.row_number().over(order)).where(F.col(RANK) <= k)
+    return ranked.drop(_EVENT, RANKED_WEIGHT)
 
 
 def built_once(subscriptions: DataFrame) -> str:
@@ -385,9 +392,10 @@ def checked_attributes(events: DataFrame, carried: Collection[str], options: Mat
                 f"the column {options.time!r} says when events happened and must be a timestamp or a date, not {kind}. "
                 "Hint: to_timestamp converts strings, timestamp_seconds converts numbers"
             )
+    there = [*carried, EXPRESSION, WEIGHT]
     for name in options.carry:
-        if name not in carried:
-            known = ", ".join(carried) or "none"
+        if name not in there:
+            known = ", ".join(there)
             raise FrameError(f"subscriptions of the index have no column {name!r} to carry; they have: {known}")
     if options.json is not None:
         event_attributes(events, options.event_id, [options.json])

@@ -23,7 +23,7 @@ from tamis.spark.index_folder import IndexFolder
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
 from tamis.spark.matching import MatchOptions, checked_attributes, matched, moment_now
 from tamis.spark.raw_files import RawRows, check_raw, failures_of_spark, mixed_columns, read_raw
-from tamis.spark.segment_files import ID
+from tamis.spark.segment_files import EXPRESSION, ID, WEIGHT
 from tamis.spark.summary_page import Summary, summary_page
 from tamis.storage.replacing import replacing
 
@@ -187,7 +187,7 @@ def _counts(spark: SparkSession, folder: Path, pairs: DataFrame) -> DataFrame:
 
     counted = pairs.groupBy(SUBSCRIPTION).agg(F.count("*").alias(MATCHES))
     # Drop columns of users that have the names of our columns.
-    given = subscriptions_of(spark, folder / "index").drop(SUBSCRIPTION, MATCHES)
+    given = subscriptions_of(spark, folder / "index").drop(SUBSCRIPTION, MATCHES, EXPRESSION, WEIGHT)
     joined = given.withColumnRenamed(ID, SUBSCRIPTION).join(counted, SUBSCRIPTION, "left").fillna(0, [MATCHES])
     others = [name for name in joined.columns if name not in (SUBSCRIPTION, MATCHES)]
     return joined.select(SUBSCRIPTION, MATCHES, *(F.col(quoted(name)) for name in others))

@@ -22,7 +22,8 @@ import pyarrow as pa
 
 from tamis.errors import FileError, IndexFolderError, OptionError, shortened
 from tamis.spark.addresses import local_path, pattern
-from tamis.spark.frames import PREDICATES, REASON, quoted
+from tamis.spark.frames import REASON, quoted
+from tamis.spark.segment_files import PREDICATES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession

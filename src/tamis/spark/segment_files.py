@@ -12,7 +12,7 @@ import functools
 import os
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tamis.encoding.columns import combined
+from tamis.encoding.expressions.predicate_table import read_predicates
 from tamis.errors import ExpressionError, IndexFolderError, OptionError, TableError, TamisError
 from tamis.kernels.numbers import Bools, F64s, I64s
 from tamis.matcher.frozen import FrozenMatcher
@@ -36,6 +37,9 @@ from tamis.storage.replacing import replacing
 
 ID, WEIGHT, VALID_FROM, VALID_UNTIL = "id", "weight", "valid_from", "valid_until"
 """Columns of subscriptions with a meaning, besides the form."""
+EXPRESSION, PREDICATES = "expression", "predicates"
+FORMS = (EXPRESSION, PREDICATES)
+"""Names of the column with the subscription: SQL text, or a list of predicates."""
 
 MOST_OPEN = 1024
 """Most segments mapped in a process; the least recently used one is dropped first. A process may have 65,530 mappings, and a
@@ -203,9 +207,13 @@ def read_sample(folder: IndexFolder, name: str | None) -> pa.Table | None:
 
 def living_rows(folder: IndexFolder, segment: SegmentFiles) -> pa.Table:
     """The rows of a segment as they were given, without refused and removed rows."""
+    return _living(_given_rows(folder, segment), folder, segment)
+
+
+def _given_rows(folder: IndexFolder, segment: SegmentFiles) -> pa.Table:
+    """All rows of a segment as they were given."""
     name = _file(segment.name, "parquet")
-    rows = pq.read_table(pa.BufferReader(folder.read(name, segment.seals.get(name))))
-    return _living(rows, folder, segment)
+    return pq.read_table(pa.BufferReader(folder.read(name, segment.seals.get(name))))
 
 
 def segment_columns(folder: IndexFolder, segment: SegmentFiles) -> pa.Table:
@@ -214,9 +222,23 @@ def segment_columns(folder: IndexFolder, segment: SegmentFiles) -> pa.Table:
     return folder.opened(name, segment.seals.get(name), map_arrow)
 
 
-def living_columns(folder: IndexFolder, segment: SegmentFiles, names: list[str]) -> pa.Table:
-    """Some columns of the subscriptions of a segment."""
-    return _living(segment_columns(folder, segment).select(names), folder, segment)
+def living_subscriptions(folder: IndexFolder, segment: SegmentFiles, form: str, carried: Sequence[str]) -> pa.Table:
+    """The subscriptions of a segment: id, expression as text, weight, and carried columns."""
+    rows = living_rows(folder, segment)
+    weights = rows[WEIGHT].fill_null(0.0) if WEIGHT in rows.column_names else pa.array(np.zeros(len(rows)))
+    columns = {ID: rows[ID], EXPRESSION: _texts(rows, form), WEIGHT: weights}
+    return pa.table({**columns, **{name: rows[name] for name in carried}})
+
+
+def _texts(rows: pa.Table, form: str) -> pa.Array:
+    """The expression of each row as text; null for rows that were refused."""
+    if form == EXPRESSION:
+        return combined(rows[form])
+    right = pc.is_valid(rows[ID])
+    kept = rows.filter(right)
+    table = read_predicates(kept[form])
+    texts = pa.array((str(table.expression(row)) for row in range(len(kept))), pa.string(), size=len(kept))
+    return pc.replace_with_mask(pa.nulls(len(rows), pa.string()), combined(right), texts)
 
 
 def _living(rows: pa.Table, folder: IndexFolder, segment: SegmentFiles) -> pa.Table:
@@ -252,6 +274,8 @@ class OpenSegment:
         snapshot = _file(segment.name, "tamis")
         self.matcher = folder.opened(snapshot, segment.seals.get(snapshot), FrozenMatcher)
         self.columns = segment_columns(folder, segment)
+        self._files = segment
+        self._texts: pa.Array | None = None
         self._lives: tuple[str | None, Bools | None] = (None, None)
 
     def living(self, folder: IndexFolder, segment: SegmentFiles) -> Bools | None:
@@ -288,6 +312,18 @@ class OpenSegment:
         # Null weighs nothing, as it does for a matcher.
         weights: F64s = combined(self.columns[WEIGHT]).fill_null(0.0).to_numpy()
         return weights
+
+    def texts(self, folder: IndexFolder, form: str) -> pa.Array:
+        """The expressions of all rows, mapped. The first process of a host that needs them makes a file of them."""
+        if self._texts is None:
+
+            def write(path: Path) -> None:
+                texts = pa.table({EXPRESSION: _texts(_given_rows(folder, self._files), form)})
+                with pa.OSFile(str(path), "wb") as stream, pa.ipc.new_file(stream, texts.schema) as writer:
+                    writer.write_table(texts)
+
+            self._texts = combined(map_arrow(folder.made(f"{self.name}.text.arrow", write))[EXPRESSION])
+        return self._texts
 
     def take(self, name: str, rows: Rows | pa.Array) -> pa.Array:
         """A column of some rows."""

@@ -23,12 +23,13 @@ from tamis.errors import FrameError, OptionError, shortened
 from tamis.kernels.numbers import Bools
 from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
 from tamis.spark.building import now
-from tamis.spark.frames import ADDED, CHANGE, FORMS, MEANT, REMOVED, SubscriptionFrame, subscription_frame, type_of
+from tamis.spark.frames import ADDED, CHANGE, MEANT, REMOVED, SubscriptionFrame, subscription_frame, type_of
 from tamis.spark.given import checked_frame
 from tamis.spark.index_folder import IndexFolder
 from tamis.spark.manifest import Manifest, SegmentFiles, without_rows
 from tamis.spark.rejected_rows import Rejections, rejected_frame
 from tamis.spark.segment_files import (
+    FORMS,
     ID,
     WEIGHT,
     Rows,
