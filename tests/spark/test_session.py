@@ -1,11 +1,16 @@
-"""The tests share a session with the settings of `tests.spark_session`."""
+"""Sessions: the settings of the one that tests share, and kernels on the hosts of a session."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
+import tamis
+import tamis.spark
+from tamis.kernels.cache import cache_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,3 +40,11 @@ def test_workers_run_this_python(spark: SparkSession) -> None:
 
     rows = spark.range(2).mapInArrow(executable, "python string").distinct().collect()
     assert [row.python for row in rows] == [sys.executable]
+
+
+def test_kernels_are_compiled_once_on_each_host(spark: SparkSession) -> None:
+    (host,) = tamis.spark.warm_up(spark, tasks=3)
+    assert (host.host, host.kernels) == (os.uname().nodename, str(cache_folder()))
+    assert host.seconds > 0
+    with pytest.raises(tamis.OptionError, match="`tasks` must be a number of tasks"):
+        tamis.spark.warm_up(spark, tasks=0)

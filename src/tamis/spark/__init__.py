@@ -19,6 +19,7 @@ Read in this order:
     attribute_statistics  statistics: what events look like          workloads      generated workloads, as jobs
     pipeline              run_pipeline: all of it, from raw files    raw_files      raw files as DataFrames
     summary_page          the page that a pipeline writes            session, java  what our own jobs run on
+    warming               warm_up: kernels on all hosts
 """
 
 from __future__ import annotations
@@ -41,12 +42,14 @@ if TYPE_CHECKING:
     from tamis.spark.stream_output import read_output
     from tamis.spark.streaming import BatchRecord, batch_records, match_stream, update_stream
     from tamis.spark.updating import UpdateReport, collect_garbage, update
+    from tamis.spark.warming import WarmHost, warm_up
     from tamis.spark.workloads import generate_events, generate_subscriptions
 
 _LAZY = {
     "BatchRecord": "streaming",
     "BuildReport": "building",
     "UpdateReport": "updating",
+    "WarmHost": "warming",
     "batch_records": "streaming",
     "broker_changes": "broker_feed",
     "broker_subscriptions": "broker_feed",
@@ -67,6 +70,7 @@ _LAZY = {
     "to_broker": "broker_sink",
     "update": "updating",
     "update_stream": "streaming",
+    "warm_up": "warming",
     "wrong_events": "event_checks",
 }
 
@@ -74,6 +78,7 @@ __all__ = [
     "BatchRecord",
     "BuildReport",
     "UpdateReport",
+    "WarmHost",
     "batch_records",
     "broker_changes",
     "broker_subscriptions",
@@ -94,6 +99,7 @@ __all__ = [
     "to_broker",
     "update",
     "update_stream",
+    "warm_up",
     "wrong_events",
 ]
 
