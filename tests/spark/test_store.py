@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tamis.errors import ConflictError, IndexFolderError, OptionError
@@ -23,6 +24,7 @@ from tamis.spark.cache import Cache, CacheSettings
 from tamis.spark.index_folder import IndexFolder
 from tamis.spark.manifest import Manifest
 from tamis.spark.seals import seal_of, seal_of_bytes
+from tamis.spark.segment_files import map_arrow
 from tamis.spark.store import open_store
 from tests.spark.shelf import FOLDER, Shelf, use_shelf
 
@@ -227,6 +229,15 @@ def test_a_damaged_file_of_the_cache_is_fetched_again(tmp_path: Path) -> None:
 
     assert folder.opened(NAME, SEAL, opener) == DATA
     assert len(Shelf.fetched) == 3
+
+    def evicted(there: Path) -> pa.Table:  # Another process makes room before this one opens the file.
+        if len(Shelf.fetched) == 3:
+            there.unlink()
+        map_arrow(there)
+
+    with pytest.raises(IndexFolderError, match="is damaged"):  # These bytes are no table.
+        folder.opened(NAME, SEAL, evicted)
+    assert len(Shelf.fetched) == 4
     with pytest.raises(IndexFolderError, match=r"s3://bucket/index/segments/none\.arrow does not exist"):
         folder.local("segments/none.arrow", None)
 

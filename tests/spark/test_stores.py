@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,10 @@ from tamis.spark.matching import FOLDER as BUILT_ONCE
 from tamis.spark.store import open_store
 from tamis.spark.stream_output import StoredBatches
 from tests.markdown import ROOT
+from tests.spark.cluster import standalone_cluster
 from tests.spark.frames import Pairs, frame, pairs
-from tests.spark.stores import JARS
+from tests.spark.jars import run
+from tests.spark.stores import JARS, STORES, running_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,6 +40,13 @@ pytestmark = pytest.mark.usefixtures("store")
 
 SCHEMA = "id string, expression string, weight double, tag string"
 CHANGES = f"change string, {SCHEMA}"
+
+
+@pytest.fixture(scope="session", params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a store."""
+    with running_store(request.param, tmp_path_factory) as address:
+        yield address
 
 
 @pytest.fixture
@@ -248,6 +258,59 @@ def test_a_killed_stream(spark: SparkSession, place: str, index: str, tmp_path: 
     everything = {(10 * part + value, f"s{value}") for part in range(8) for value in range(10)}
     later = {(10 * part + 9, "s9") for part in range(8) if version_of[part] == 2}
     assert streamed(spark, place) == everything - later
+
+
+ELSEWHERE = """
+import json, os, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+import tamis.spark
+from tamis.spark.java import ensure_java
+master, place, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+ensure_java()
+os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable)
+settings = {
+    "spark.driver.memory": "1g", "spark.executor.memory": "512m", "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "4", "spark.local.dir": str(folder / "local"), "spark.driver.host": "127.0.0.1",
+    "spark.tamis.cache.folder": str(folder / "cache"),
+}
+builder = SparkSession.builder.remote("local[2]") if master == "connect" else SparkSession.builder.master(master)
+for name, value in settings.items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+rows = [(f"s{number}", f"a = {number}") for number in range(50)]
+tamis.spark.build(spark.createDataFrame(rows, "id string, expression string"), f"{place}/far", shards=4)
+events = spark.range(60).selectExpr("id", "int(id) AS a").repartition(8)
+events.write.json(str(folder / "far-events"))
+found = tamis.spark.match(events, f"{place}/far")
+change = spark.createDataFrame([("removed", "s7")], "change string, id string")
+said = {
+    "type": type(spark).__module__,
+    "matched": sorted(row.subscription for row in found.collect()) == sorted(row[0] for row in rows),
+    "version": tamis.spark.update(f"{place}/far", change).version,
+}
+stream = spark.readStream.schema("id long, a int").json(str(folder / "far-events"))
+tamis.spark.match_stream(
+    stream, f"{place}/far", checkpoint=str(folder / "far-checkpoint"), output=f"{place}/far-matches",
+    trigger={"availableNow": True},
+).awaitTermination()
+written = tamis.spark.read_output(spark, f"{place}/far-matches").collect()
+said["streamed"] = sorted(row.id for row in written) == [number for number in range(50) if number != 7]
+print("said", json.dumps(said))
+"""
+
+
+@pytest.mark.skipif(JARS is None, reason="`make test-stores` starts a cluster and Spark Connect beside real servers")
+@pytest.mark.parametrize("kind", ["cluster", "connect"])
+def test_other_sessions(place: str, tmp_path: Path, kind: str) -> None:
+    with ExitStack() as stack:
+        master = "connect" if kind == "connect" else stack.enter_context(standalone_cluster(tmp_path / "cluster"))
+        said = run([sys.executable, "-c", ELSEWHERE, master, place, str(tmp_path)])
+    module = "pyspark.sql.connect.session" if kind == "connect" else "pyspark.sql.session"
+    right = {"type": module, "matched": True, "version": 2, "streamed": True}
+    assert json.loads(said.rpartition("said ")[2]) == right
+    # Both executors are on this host, so each file was fetched once. Of four segments, and a list of removed rows.
+    assert sorted(each.suffix for each in (tmp_path / "cache").iterdir()) == [".arrow"] * 5 + [".tamis"] * 4
 
 
 def test_an_index_for_one_call(spark: SparkSession, place: str) -> None:

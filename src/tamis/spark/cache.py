@@ -132,10 +132,6 @@ class Cache:
                 os.replace(part, target)
         return target
 
-    def has(self, name: str) -> bool:
-        """Whether a file was fetched and is still here."""
-        return (self.folder / name.rpartition("/")[2]).exists()
-
     def drop(self, name: str, reason: object) -> None:
         """Delete a file that turned out to be damaged, so that it is fetched again."""
         target = self.folder / name.rpartition("/")[2]

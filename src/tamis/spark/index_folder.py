@@ -72,18 +72,21 @@ class IndexFolder:
         return path
 
     def opened(self, name: str, seal: str | None, opener: Callable[[Path], _T]) -> _T:
-        """What `opener` makes of a file. A damaged file of the cache is fetched again, once.
+        """What `opener` makes of a file. A file of the cache is fetched again, once, if it is damaged, or if another process
+        has made room between fetching and opening.
 
         Raises
         ------
         IndexFolderError, SnapshotError
         """
+        path = self.local(name, seal)
         try:
-            return opener(self.local(name, seal))
+            return opener(path)
         except (IndexFolderError, SnapshotError) as error:
-            if self.store.path(name) is not None or not self._cache.has(name):
+            if self.store.path(name) is not None:
                 raise
-            self._cache.drop(name, error)
+            if path.exists():
+                self._cache.drop(name, error)
         return opener(self.local(name, seal))
 
     def made(self, name: str, make: Callable[[Path], object]) -> Path:
