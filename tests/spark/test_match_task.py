@@ -156,3 +156,16 @@ def test_events_of_several_groups(folder: IndexFolder) -> None:
     events = pa.table({"id": range(8), "price": [1] * 8, match_task.GROUP: [number % 2 for number in range(8)]})
     found = handed_over(task, events, 3).sort_by("id")
     assert found.to_pydict() == {"id": list(range(8)), "subscription": [number % 2 for number in range(8)]}
+
+
+def test_what_a_task_counts(folder: IndexFolder) -> None:
+    segments = [written(folder, {"id": [number], "expression": [f"price > {number}"]}) for number in range(3)]
+    events = pa.table({"id": range(8), "price": [2] * 8})
+    for kind in (MatchTask, CountTask):
+        task = task_for(folder, segments, kind)
+        handed_over(task, events, 3)
+        counts = {name: task.tally[name] for name in ("events", "matches", "files fetched")}
+        assert counts == {"events": 8, "matches": 16, "files fetched": 0}
+        assert task.tally["candidates"] >= 16
+        assert task.tally["seconds matching"] > 0
+        assert task.tally.get("segments opened", 0) == (3 if kind is MatchTask else 0)

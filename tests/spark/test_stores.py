@@ -216,7 +216,14 @@ def test_a_stream(spark: SparkSession, place: str, index: str, tmp_path: Path, m
     wrong = tamis.spark.read_output(spark, f"{place}/wrong").collect()
     reason = "attribute 'at': a timestamp is not within the years 1 to 9999"
     assert [tuple(row) for row in wrong] == [(2, reason, 0)]
-    assert [record.version for record in tamis.spark.batch_records(checkpoint)] == [2, 3, 3]
+    records = tamis.spark.batch_records(checkpoint)
+    assert [record.version for record in records] == [2, 3, 3]
+    done = [record.counters or {} for record in records]
+    assert [(each["events"], each["matches"]) for each in done] == [(2, 1), (1, 0), (1, 1)]
+    assert done[0]["files fetched"] > 0
+    assert done[0]["bytes fetched"] > 1000
+    assert done[2]["files fetched"] == 0
+    assert min(each["seconds matching"] for each in done) > 0
     # A task of a batch that was never finished has left a file. And the store lists new files late.
     output = open_store(f"{place}/matches")
     with output.writing("batch=3/left.parquet") as path:

@@ -62,6 +62,8 @@ class FrozenMatcher:
         self._weights: F64s = opened.array("weights")
         self._ids: I64s = opened.array("ids")
         self._scratch = ThreadScratch()
+        self.candidates = 0
+        """Entries of lists that all events so far have visited, see `Work.candidates`."""
 
     def match(self, events: pa.Table, k: int | None = None) -> tuple[I64s, I32s]:
         """The number of subscriptions that each event satisfies, and their slots, event by event; see `ids`.
@@ -72,7 +74,8 @@ class FrozenMatcher:
         """
         with arrow_errors():
             batch = TableEncoder(events, self._dimensions, self._schema).rows(0, len(events)).batch
-        counts, slots, _ = self._version.match(batch, len(self._dimensions), self._scratch)
+        counts, slots, work = self._version.match(batch, len(self._dimensions), self._scratch)
+        self.candidates += work.candidates
         return (counts, slots) if k is None else keep_heaviest(counts, slots, self._weights, k)
 
     def match_json(self, column: pa.Array | pa.ChunkedArray, k: int | None = None) -> tuple[I64s, I32s]:
@@ -84,7 +87,8 @@ class FrozenMatcher:
         """
         lines = json_lines(column)
         batch = JsonEncoder(lines, self._dimensions, self._schema).rows(0, len(lines)).batch
-        of_events, slots, _ = self._version.match(batch, len(self._dimensions), self._scratch)
+        of_events, slots, work = self._version.match(batch, len(self._dimensions), self._scratch)
+        self.candidates += work.candidates
         counts = np.zeros(len(column), np.int64)
         counts[lines.numbers] = of_events
         return (counts, slots) if k is None else keep_heaviest(counts, slots, self._weights, k)

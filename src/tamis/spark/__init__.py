@@ -19,7 +19,8 @@ Read in this order:
     attribute_statistics  statistics: what events look like          workloads      generated workloads, as jobs
     pipeline              run_pipeline: all of it, from raw files    raw_files      raw files as DataFrames
     summary_page          the page that a pipeline writes            session, java  what our own jobs run on
-    warming               warm_up: kernels on all hosts
+    warming               warm_up: kernels on all hosts            tallies        what a task counts
+    work_counters         the tallies of all tasks, added up
 """
 
 from __future__ import annotations

@@ -89,6 +89,7 @@ class Cache:
 
     def __init__(self, settings: CacheSettings = CacheSettings()) -> None:  # noqa: B008 - a tuple
         self._settings = settings
+        self.fetched_files, self.fetched_bytes = 0, 0
         own = Path(tempfile.gettempdir(), f"tamis-cache-{os.getuid()}")
         self.folder = own if settings.folder is None else Path(settings.folder)
 
@@ -176,6 +177,8 @@ class Cache:
                 ) from None
             found = None if seal is None else seal_of(part)
             if found == seal:
+                self.fetched_files += 1
+                self.fetched_bytes += part.stat().st_size
                 return
             _log.warning("%s/%s came damaged: its seal is %s, not %s", store.address, name, found, seal)
             if not tries_left:

@@ -28,7 +28,21 @@ from tamis.matcher.json_input import json_lines
 from tamis.matcher.naming import pieces
 from tamis.spark.index_folder import IndexFolder
 from tamis.spark.manifest import SegmentFiles
-from tamis.spark.segment_files import EXPRESSION, ID, MOST_OPEN, WEIGHT, OpenSegment, moments_of, open_segment
+from tamis.spark.segment_files import EXPRESSION, ID, MOST_OPEN, WEIGHT, OpenSegment, is_open, moments_of, open_segment
+from tamis.spark.tallies import (
+    CANDIDATES,
+    EVENTS,
+    FETCHED,
+    FETCHED_BYTES,
+    MATCHING,
+    NAMING,
+    OPENED,
+    OPENING,
+    Tally,
+    count,
+    timed,
+)
+from tamis.spark.tallies import MATCHES as PAIRS
 
 SUBSCRIPTION, MATCHES, RANK = "subscription", "matches", "rank"
 """Columns of results."""
@@ -129,16 +143,36 @@ class MatchTask:
     names: tuple[str, ...] = field(default=())
     """What the columns that are handed over are called."""
     limits: TaskLimits = field(default_factory=TaskLimits)
+    counters: Any = None
+    """The accumulator that gets the tally in the end, if somebody wants it."""
+    tally: Tally = field(default_factory=dict)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for events, found in self._found(batches):
             yield from self._named(events, found)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give the tally of this task to the driver."""
+        files, size = self.folder.fetched
+        count(self.tally, FETCHED, files)
+        count(self.tally, FETCHED_BYTES, size)
+        if self.counters is not None:
+            self.counters.add(self.tally)
+
+    def _opened(self, segment: SegmentFiles) -> OpenSegment:
+        if is_open(self.folder, segment):
+            return open_segment(self.folder, segment, self.limits.open)
+        count(self.tally, OPENED, 1)
+        with timed(self.tally, OPENING):
+            return open_segment(self.folder, segment, self.limits.open)
 
     def _found(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, SegmentMatches]]:
         """All matches, in parts: some events with some rows of one segment at a time."""
         parts = PartSizes(self.limits, learns=self.k is None)
         for block, segments in self._blocks(batches):
             events = right_rows(block, self._wrong(block)) if self.skip_wrong else block
+            count(self.tally, EVENTS, len(events))
             found = self._met(events, segments, parts)
             for each in found if self.k is None else _heaviest_of(found, self.k, self.limits.pairs):
                 yield events, each
@@ -176,7 +210,7 @@ class MatchTask:
     def _met(self, events: pa.Table, segments: tuple[SegmentFiles, ...], parts: PartSizes) -> Iterator[SegmentMatches]:
         """The matches of some events, segment by segment, in parts that are not too large."""
         for segment in segments:
-            opened = open_segment(self.folder, segment, self.limits.open)
+            opened = self._opened(segment)
             lives = opened.living(self.folder, segment)
             # A subscription that is not valid, or removed, must not take the place of a valid one.
             limit = self.k if lives is None and not opened.expires else None
@@ -198,11 +232,13 @@ class MatchTask:
         ------
         EventError, TableError
         """
+        before = segment.matcher.candidates
         try:
-            if self.json:
-                counts, slots = segment.matcher.match_json(events[self.attributes[0]], limit)
-            else:
-                counts, slots = segment.matcher.match(events.select(self.attributes), limit)
+            with timed(self.tally, MATCHING):
+                if self.json:
+                    counts, slots = segment.matcher.match_json(events[self.attributes[0]], limit)
+                else:
+                    counts, slots = segment.matcher.match(events.select(self.attributes), limit)
         except (EventError, TableError):
             wrong = self._wrong(events)
             if not wrong:
@@ -210,6 +246,7 @@ class MatchTask:
             row, reason = next(iter(wrong.items()))
             which = events[self.event_id][row].as_py()
             raise EventError(f"the event whose {self.event_id} is {which!r}: {reason}. {_HINT}") from None
+        count(self.tally, CANDIDATES, segment.matcher.candidates - before)
         ends = np.append(0, np.cumsum(counts))
         for first, last in pieces(ends, self.limits.pairs):
             event = np.repeat(np.arange(first, last), counts[first:last])
@@ -225,14 +262,20 @@ class MatchTask:
         return moments_of(combined(events[self.time]), _NEVER)
 
     def _named(self, events: pa.Table, found: SegmentMatches) -> Iterator[pa.RecordBatch]:
+        count(self.tally, PAIRS, len(found.event))
         for start in range(0, len(found.event), _ROWS):
-            event, row = (pa.array(part[start : start + _ROWS]) for part in (found.event, found.row))
-            columns = [combined(events[self.event_id]).take(event), found.segment.take(ID, row)]
-            if found.rank is not None:
-                columns.append(pa.array(found.rank[start : start + _ROWS], pa.int32()))
-            columns += [combined(events[name]).take(event) for name in self.keep]
-            columns += [self._carried(found.segment, name, row) for name in self.carry]
+            with timed(self.tally, NAMING):
+                columns = self._columns(events, found, slice(start, start + _ROWS))
             yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+
+    def _columns(self, events: pa.Table, found: SegmentMatches, part: slice) -> list[pa.Array]:
+        """The columns of some matches."""
+        event, row = pa.array(found.event[part]), pa.array(found.row[part])
+        columns = [combined(events[self.event_id]).take(event), found.segment.take(ID, row)]
+        if found.rank is not None:
+            columns.append(pa.array(found.rank[part], pa.int32()))
+        columns += [combined(events[name]).take(event) for name in self.keep]
+        return columns + [self._carried(found.segment, name, row) for name in self.carry]
 
     def _carried(self, segment: OpenSegment, name: str, rows: pa.Array) -> pa.Array:
         if name in (RANKED_WEIGHT, WEIGHT):
@@ -278,12 +321,14 @@ class CountTask(MatchTask):
             if opened.name not in counts:
                 counts[opened.name] = np.zeros(len(opened.columns), np.int64)
             np.add.at(counts[opened.name], found.row, 1)
+            count(self.tally, PAIRS, len(found.row))
         for name, sums in counts.items():
-            segment = open_segment(self.folder, segments[name], self.limits.open)
+            segment = self._opened(segments[name])
             rows = np.flatnonzero(sums)
             columns = [segment.take(ID, rows), pa.array(sums[rows])]
             columns += [self._carried(segment, name, pa.array(rows)) for name in self.carry]
             yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+        self._hand_over()
 
 
 @dataclass(frozen=True)

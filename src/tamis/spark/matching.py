@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tamis.encoding.events.asked import Asked
 from tamis.errors import FrameError, OptionError, shortened
@@ -196,9 +196,14 @@ def moment_now() -> int:
 
 
 def matched(
-    events: DataFrame, folder: IndexFolder, manifest: Manifest, options: MatchOptions, moment: int
+    events: DataFrame,
+    folder: IndexFolder,
+    manifest: Manifest,
+    options: MatchOptions,
+    moment: int,
+    counters: Any = None,
 ) -> DataFrame:
-    """Match events with one version of an index, at a moment in microseconds.
+    """Match events with one version of an index, at a moment in microseconds. Tasks add to `counters`, see `work_counters`.
 
     Raises
     ------
@@ -236,6 +241,7 @@ def matched(
         json=options.json is not None,
         form=manifest.form,
         names=tuple(schema.names),
+        counters=counters,
     )
     found = map_in_arrow(frame, task, schema)
     if options.counts:

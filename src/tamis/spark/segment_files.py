@@ -338,6 +338,11 @@ def moments_of(column: pa.Array, missing: int) -> Rows:
     return rows
 
 
+def is_open(folder: IndexFolder, segment: SegmentFiles) -> bool:
+    """Whether this process has mapped a segment."""
+    return (folder.address, segment.name) in _open
+
+
 _open: OrderedDict[tuple[str, str], OpenSegment] = OrderedDict()
 """The segments that this process has mapped. Spark uses a worker process for many tasks."""
 

@@ -28,6 +28,7 @@ from tamis.spark.segment_files import asked_attributes
 from tamis.spark.store import Store, open_store
 from tamis.spark.stream_output import BATCH, ParquetFolders, StoredBatches, batches_at
 from tamis.spark.updating import update
+from tamis.spark.work_counters import counted, work_counters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,6 +44,8 @@ class BatchRecord(NamedTuple):
     version: int
     moment: int
     """The time at which subscriptions had to be valid, in microseconds since 1970, if the events have no time."""
+    counters: dict[str, float] | None = None
+    """What the tasks did, see `work_counters`. None if the batch did not finish, or with Spark Connect."""
 
 
 # Users give these one by one: each is an option of the job.
@@ -234,7 +237,8 @@ _RECORDS, _QUERY = "tamis-batches", "tamis-query"
 
 
 def batch_records(checkpoint: str | os.PathLike[str]) -> list[BatchRecord]:
-    """The versions that the micro-batches of a query used, in order. Batches that began but did not finish are included."""
+    """The versions that the micro-batches of a query used, in order, and what their tasks did. Batches that began but did not
+    finish are included."""
     store = open_store(checkpoint)
     names = sorted(each.name for each in store.names(_RECORDS) if each.name.endswith(".json"))
     return [BatchRecord(**json.loads(store.read(name))) for name in names]
@@ -275,7 +279,9 @@ class BatchMatcher:
         # Write wrong events before the matches, so that every delivered batch has them.
         if self.wrong is not None and not self.wrong.has(batch):
             self.wrong(wrong_among(events, folder, manifest, self.options), batch)
-        self.deliver(matched(events, folder, manifest, self.options, record.moment), batch)
+        counters = work_counters(events.sparkSession)
+        self.deliver(matched(events, folder, manifest, self.options, record.moment, counters), batch)
+        self._note(record._replace(counters=counted(counters)))
 
     def _recorded(self, folder: IndexFolder, batch: int) -> BatchRecord:
         """The version and time of this batch. A batch that began before keeps those of its first start.
@@ -301,8 +307,11 @@ class BatchMatcher:
                 )
         # Nothing of this batch is in the output, so any version will do.
         record = BatchRecord(batch, folder.manifest().version, moment_now())
-        self.checkpoint.replace(name, json.dumps(record._asdict()).encode())
+        self._note(record)
         return record
+
+    def _note(self, record: BatchRecord) -> None:
+        self.checkpoint.replace(_record_name(record.batch), json.dumps(record._asdict()).encode())
 
     def _begun(self, batch: int) -> BatchRecord | None:
         """The record of a batch that began before."""
