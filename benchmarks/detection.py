@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -36,12 +37,13 @@ DESCRIPTION = """Processor microseconds per event in one process, and shares of 
 turns, each event is new in each pass, and the best pass counts. *Two threads* are measured by the clock, beside one thread.
 Loading is `add_many` of SQL texts, in a process that has loaded rules before. Generated rules and events are the preset
 `detection`; a sample is a folder of real ones, which is not part of the project. `tamis match` and `tamis filter` are whole
-processes: the *start* is the time with one line, and events per second are those of the rest. jq selects the same events."""
+processes: the first column has the seconds for a small file, and the others what each line of a larger file adds. jq selects the
+same events. The commands decide the first lines without kernels, and load them then."""
 
-_PASSES = 7
-_COPIES = 8
-"""How often the commands read the events: a file that is long enough to tell the start from the rest."""
-_WARM = 200
+_PASSES = 4
+_FEW_COPIES, _COPIES = 2, 4
+"""How often the events are in the small file of the commands, and how much more often in the large one."""
+_COMMAND_PASSES = 2
 
 Event: TypeAlias = dict[str, Any]
 
@@ -176,13 +178,13 @@ def _median(matcher: tamis.Matcher[int], data: Data) -> float:
 
 
 def measure_commands(data: Data, copies: int, passes: int) -> dict[str, Any]:
-    """Whole processes: the seconds of their start, and the events per second of the rest."""
+    """Whole processes: the seconds for a small file, and what each line more takes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rules, one, many = folder / "rules.jsonl", folder / "one.jsonl", folder / "many.jsonl"
+        rules, few, many = folder / "rules.jsonl", folder / "few.jsonl", folder / "many.jsonl"
         rules.write_text("".join(json.dumps({"id": i, "expression": each}) + "\n" for i, each in enumerate(data.rules)))
-        one.write_text(data.lines[0] + "\n")
-        many.write_bytes(data.text() * copies)
+        few.write_bytes(data.text() * _FEW_COPIES)
+        many.write_bytes(data.text() * (_FEW_COPIES + copies))
         attribute, value = _frequent_text(data.lines)
         tamis_command = [sys.executable, "-m", "tamis"]
         condition = f"{json.dumps(attribute)} = {_quoted(value)}"
@@ -194,18 +196,19 @@ def measure_commands(data: Data, copies: int, passes: int) -> dict[str, Any]:
             selection = f"select(.[{json.dumps(attribute)}] == {json.dumps(value)})"
             commands["jq"] = ["jq", "-c", selection, "{}"]
         lines = copies * len(data.lines)
-        figures: dict[str, Any] = {"lines": lines, "condition": condition, "commands": {}}
-        best = {each: {one: (float("inf"),) * 2, many: (float("inf"),) * 2} for each in commands}
+        figures: dict[str, Any] = {"lines": lines, "few": _FEW_COPIES * len(data.lines), "condition": condition}
+        figures["commands"] = {}
+        best = {each: {few: (float("inf"),) * 2, many: (float("inf"),) * 2} for each in commands}
         for _ in range(passes):
             for each, command in commands.items():
-                for file in (one, many):
+                for file in (few, many):
                     spent = _spent([part.replace("{}", str(file)) for part in command], folder / "out")
                     best[each][file] = tuple(map(min, best[each][file], spent))  # type: ignore[assignment]
         for each, (start, whole) in ((each, tuple(of.values())) for each, of in best.items()):
             figures["commands"][each] = {
-                "start_processor": start[0],
+                "few_processor": start[0],
                 "processor_each": (whole[0] - start[0]) / lines * 1e6,
-                "start_clock": start[1],
+                "few_clock": start[1],
                 "clock_each": (whole[1] - start[1]) / lines * 1e6,
             }
         return figures
@@ -251,11 +254,14 @@ def _section(figures: dict[str, Any]) -> str:
 
 
 def _head(figures: dict[str, Any]) -> str:
+    load = figures["load"]
+    busy = f" Other processes ran beside, with a load of {load:.0f}: times by the clock say little." if load > 1 else ""
     return (
         f"### {figures['name']}\n\n{figures['rules']:,} rules, {figures['events']:,} events of "
         f"{figures['bytes_each']:,.0f} bytes, "
         f"{number_text(figures['matches'])} matches and {number_text(figures['candidates'])} candidates per event. "
         f"Loading takes {figures['loading']:.2f} s. The median of `match` is {figures['median']:.2f} of the mean of `json.loads`."
+        f"{busy}"
     )
 
 
@@ -277,16 +283,18 @@ def _commands_table(figures: dict[str, Any]) -> str:
     rows = [
         [
             f"`{name}`",
-            f"{each['start_processor']:.2f}",
+            f"{each['few_processor']:.2f}",
             number_text(each["processor_each"]),
             f"{1e6 / each['processor_each']:,.0f}",
             f"{1e6 / each['clock_each']:,.0f}",
         ]
         for name, each in commands["commands"].items()
     ]
-    heads = ["command", "start, s", "us an event", "events per second of a core", "events per second"]
-    return f"{commands['lines']:,} lines. The condition of `tamis filter` is `{commands['condition']}`.\n\n" + table(
-        heads, rows
+    small = f"{commands['few']:,} lines, s"
+    heads = ["command", small, "us a line more", "lines per second of a core", "lines per second"]
+    return (
+        f"{commands['lines']:,} lines more. The condition of `tamis filter` is `{commands['condition']}`.\n\n"
+        + table(heads, rows)
     )
 
 
@@ -312,9 +320,11 @@ def main(arguments: list[str] | None = None) -> None:
     passes = 1 if options.quick else _PASSES
     measured = []
     for name, data in _sets(options):
-        figures = {"name": name, **measure(data, passes)}
+        figures = {"name": name, "load": os.getloadavg()[0], **measure(data, passes)}
         if not options.no_commands:
-            figures |= {"commands": measure_commands(data, 1 if options.quick else _COPIES, min(passes, 3))}
+            figures |= {
+                "commands": measure_commands(data, 1 if options.quick else _COPIES, min(passes, _COMMAND_PASSES))
+            }
         measured.append(figures)
         sys.stdout.write(_section(figures) + "\n\n")
         sys.stdout.flush()

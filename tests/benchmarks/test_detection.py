@@ -43,4 +43,4 @@ def test_commands_are_measured(sample: Path) -> None:
     assert figures["lines"] == 120
     assert figures["condition"] == "\"Image\" = 'C:\\x.exe'"
     assert {"tamis match", "tamis filter"} <= set(figures["commands"])
-    assert all(each["start_processor"] > 0 for each in figures["commands"].values())
+    assert all(each["few_processor"] > 0 for each in figures["commands"].values())

@@ -85,3 +85,21 @@ def test_wrong_options(spark: SparkSession, index: Path) -> None:
         tamis.spark.match(events, index, json="body", attributes=["note"])
     with pytest.raises(OptionError, match=r"`json` must be the name of a column"):
         tamis.spark.match(events, index, json=5)  # type: ignore[arg-type]
+
+
+def test_a_stream(spark: SparkSession, index: Path, tmp_path: Path) -> None:
+    given(spark, [b'{"a": 5}', b'{"a": ', b'{"b": {"c": 12}}']).write.parquet(str(tmp_path / "events"))
+    stream = spark.readStream.schema("id long, body binary, note string").parquet(str(tmp_path / "events"))
+    query = tamis.spark.match_stream(
+        stream,
+        index,
+        checkpoint=tmp_path / "checkpoint",
+        output=tmp_path / "matches",
+        wrong=tmp_path / "wrong",
+        trigger={"availableNow": True},
+        json="body",
+    )
+    query.awaitTermination()
+    found = spark.read.parquet(str(tmp_path / "matches")).select("id", "subscription").collect()
+    assert pairs(found) == {(0, 0), (0, 3), (2, 1), (2, 3), (2, 6)}
+    assert [row.id for row in spark.read.parquet(str(tmp_path / "wrong")).collect()] == [1]
