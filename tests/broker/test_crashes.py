@@ -10,6 +10,7 @@ from collections import Counter
 from itertools import count
 from pathlib import Path
 from random import Random
+from types import ModuleType
 
 import pytest
 
@@ -18,6 +19,7 @@ from tamis.broker import Broker
 from tests.broker import crash_load, crash_retention
 from tests.broker.crash_history import History
 from tests.earlier.reference import ReferenceHistory
+from tests.markdown import ROOT
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that cannot be caught")
 
@@ -41,7 +43,7 @@ def test_numbers_go_on_although_notes_are_dropped(tmp_path: Path, kept: str, soa
     random, events, notes = Random(27), dict[int, str](), dict[tuple[str, int], tuple[int, str]]()
     cursors: Counter[str] = Counter()
     for run in range(25 if soak else 2):
-        for line in killed(tmp_path / "shop", crash_retention.__file__, [run, kept], random.randrange(50, 1500)):
+        for line in killed(tmp_path / "shop", crash_retention, [run, kept], random.randrange(50, 1500)):
             match json.loads(line):
                 case ["event", number, name]:
                     assert events.setdefault(number, name) == name
@@ -68,19 +70,19 @@ def killed_often(folder: Path, runs: range, random: Random, options: tamis.Histo
     """Kill processes that use one folder, one after another, and check what each of them leaves."""
     history = History(retained=None if options is None else ReferenceHistory(options))
     for run in runs:
-        lines = killed(folder, crash_load.__file__, [run, options is not None], random.randrange(600))
+        lines = killed(folder, crash_load, [run, options is not None], random.randrange(600))
         clock = count(run * crash_load.TICKS_OF_A_RUN + crash_load.TICKS_OF_A_RUN // 2)
         with crash_load.opened(folder, clock, None) as broker:
             history.add_run(lines, broker, folder, is_whole=run % 10 == 0 or run == runs[-1])
     return history
 
 
-def killed(folder: Path, program: str, arguments: list[object], most: int) -> list[str]:
+def killed(folder: Path, program: ModuleType, arguments: list[object], most: int) -> list[str]:
     """Start a process, and kill it after some lines. Returns all its lines."""
     errors = folder.with_name("errors")
     with open(errors, "w") as stream:
-        command = [sys.executable, program, str(folder), *map(str, arguments)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stream, text=True) as process:
+        command = [sys.executable, "-m", program.__name__, str(folder), *map(str, arguments)]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=stream, text=True) as process:
             assert process.stdout is not None
             lines = [line for _, line in zip(range(most), process.stdout, strict=False)]
             process.kill()
