@@ -10,8 +10,11 @@ from tamis.errors import ExperimentError
 from tamis.experiments.catalog import PAPERS, find_figures
 from tamis.experiments.figure import Curves, Figure
 from tamis.experiments.findings import FINDINGS
+from tamis.experiments.leaf_capacity import guided_capacity
 from tamis.experiments.running import need_of_all
 from tamis.experiments.scales import LAPTOP, PAPER, SCALES, SMOKE, find_scale
+from tamis.papers.be_tree.tree import BETreeOptions
+from tamis.workload import preset
 
 
 def _id(figure: Figure) -> str:
@@ -54,6 +57,39 @@ def test_figures_share_points_so_that_a_laptop_needs_little_more_than_an_hour() 
     assert need_of_all(different, LAPTOP).bytes < 12 * 2**30
 
 
+def test_be_trees_of_their_own_paper_have_the_capacity_of_its_table_4() -> None:
+    table = {0.0001: 5, 0.001: 5, 0.01: 20, 0.03: 20, 0.05: 20, 0.09: 20}
+    seen = set()
+    for figure in find_figures("be-tree"):
+        for point in figure.points(PAPER):
+            if figure.number not in ("4", "table-4") and point.contender in ("be-tree", "be-tree-b"):
+                capacity = point.index_options.get("max_cap", BETreeOptions().max_cap)
+                # The texts of figure 12 have no share.
+                assert capacity == table[getattr(point.workload, "match_probability", 0.0001)], figure.name
+                seen.add((point.contender, capacity))
+    assert seen == {("be-tree", 5), ("be-tree", 20), ("be-tree-b", 5), ("be-tree-b", 20)}
+
+
+def test_figure_4_has_the_capacities_that_table_4_names() -> None:
+    for figure in [*find_figures("be-tree", "4"), *find_figures("be-tree", "table-4")]:
+        for values in figure.curves(LAPTOP, {}).values():
+            assert [value.place for value in values] == [5, 20, 80, 160, 320]
+
+
+@pytest.mark.parametrize(("share", "capacity"), [(0.0099, 5), (0.01, 20), (0.0999, 20), (0.1, 160), (0.5, 160)])
+def test_the_capacity_follows_the_share_of_matches(share: float, capacity: int) -> None:
+    assert guided_capacity(preset("be-tree", match_probability=share)) == capacity
+
+
+def test_be_trees_of_other_papers_keep_small_leaves() -> None:
+    others = [figure for figure in find_figures() if figure.paper != "be-tree"]
+    named = [
+        figure.name for figure in others if any("max_cap" in dict(point.options) for point in figure.points(PAPER))
+    ]
+    # These two vary the capacity.
+    assert named == ["op-index 7a", "op-index 7b"]
+
+
 def test_a_family_is_found_by_its_number() -> None:
     assert [figure.number for figure in find_figures("ps-tree", "6")] == ["6a", "6b"]
     assert [figure.number for figure in find_figures("ps-tree", "6a")] == ["6a"]
@@ -63,7 +99,7 @@ def test_a_family_is_found_by_its_number() -> None:
         "aging-skew",
     ]
     assert [figure.number for figure in find_figures("ps-tree", "table-2")] == ["table-2a", "table-2b", "table-2c"]
-    assert len(find_figures("be-tree")) == len(PAPERS["be-tree"][1])
+    assert len(find_figures("be-tree")) == len(PAPERS["be-tree"].figures)
 
 
 @pytest.mark.parametrize(

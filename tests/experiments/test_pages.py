@@ -86,6 +86,21 @@ def test_contenders_with_few_workloads_stand_last_and_tell_how_few() -> None:
     assert rows[names.index("DuckDB")][6].startswith("1.5 (")
 
 
+def test_lines_that_vary_an_option_are_not_in_the_leaderboard() -> None:
+    """BE-Tree counts with the capacity that its paper takes, and not with those that two figures vary."""
+    varying = [*find_figures("be-tree", "4"), *find_figures("be-tree", "table-4"), *find_figures("op-index", "7")]
+    special = [point for figure in find_figures("be-tree", "10") for point in figure.points(SMOKE) if point.options]
+    points = list(dict.fromkeys(point for figure in find_figures("be-tree") for point in figure.points(SMOKE)))
+    usual = {point for figure in find_figures("be-tree", "5") for point in figure.points(SMOKE)}
+    varied = {point for figure in varying for point in figure.points(SMOKE)} - usual
+    slow = varied | {point for point in special if point.contender == "gryphon"}
+    results = {point: _result(point, SMOKE, 1_000.0 if point in slow else 1.0) for point in [*points, *varied]}
+    rows = {row[0]: row for row in leaderboard_rows(SMOKE, results)}
+    assert len(slow) > 10
+    assert rows["BE-Tree"][3] == rows["Gryphon"][3] == "1"
+    assert rows["BE-Tree"][4] == rows["Tamis"][4]
+
+
 def test_lines_that_are_drawn_together_have_different_looks() -> None:
     families: dict[tuple[str, str], set[str]] = {}
     for figure in find_figures():

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from tamis.experiments.catalog import PAPERS, find_figures
 from tamis.experiments.claims import shown_number
 from tamis.experiments.contenders import find_contender
+from tamis.experiments.figure import Spot
+from tamis.experiments.leaf_capacity import guided_options
 from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
 
@@ -55,13 +57,22 @@ def standings(scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> tuple
 def _times(paper: str, scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
     """Contender -> workload -> microseconds of an event, in the figures of a paper."""
     times: dict[str, dict[str, float]] = {}
-    for point in dict.fromkeys(point for figure in find_figures(paper) for point in figure.points(scale)):
+    spots = [spot for figure in find_figures(paper) for spot in figure.seeded(scale)]
+    for point in dict.fromkeys(spot.point for spot in spots if _is_usual(spot)):
         figures = results.get(point, {}).get("figures")
-        if figures is not None and point.task == "matching" and not point.options:
+        if figures is not None:
             kinds = figures["kinds"]
             workload = str(sorted(point.to_dict()["workload"].items()))
             times.setdefault(point.contender, {})[workload] = kinds.get("planted", kinds["other"])["microseconds"]
     return times
+
+
+def _is_usual(spot: Spot) -> bool:
+    """Whether a spot is the time of a contender as its paper sets it. Lines that vary an option have another name or options."""
+    point = spot.point
+    usual = ((), guided_options(point.contender, point.workload))
+    named = spot.line == find_contender(point.contender).label
+    return point.task == "matching" and named and point.options in usual
 
 
 def leaderboard_rows(scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> list[list[str]]:
@@ -70,7 +81,7 @@ def leaderboard_rows(scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -
     if not rows:
         return []
     total = sum(counts.values())
-    titles = [f"{PAPERS[paper][0].split(':')[1].split(',')[0].strip()} ({count})" for paper, count in counts.items()]
+    titles = [f"{PAPERS[paper].title.split(':')[1].split(',')[0].strip()} ({count})" for paper, count in counts.items()]
     ours = ["1"] * 3 + [str(total)] + ["1"] * len(counts)
     table = [["", "all", "least", "most", "workloads", *titles], [find_contender("tamis").label, *ours]]
     for row in sorted(rows, key=lambda row: len(row.all) < _SHARE * total):

@@ -34,7 +34,8 @@ from tamis.experiments.figure import (
     Metric,
     Spot,
 )
-from tamis.experiments.point import Point, capacity_option
+from tamis.experiments.leaf_capacity import capacity_option
+from tamis.experiments.point import Point
 from tamis.experiments.scales import Scale
 from tamis.experiments.sweeps import Sweep, along, joined, libraries, over, over_size
 from tamis.workload import column, preset

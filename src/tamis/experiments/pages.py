@@ -113,13 +113,15 @@ def _families(judged: Sequence[Judged]) -> list[tuple[str, list[Judged]]]:
 
 
 def _paper_page(paper: str, judged: Sequence[Judged], scale: Scale) -> str:
-    title, _ = PAPERS[paper]
+    title, _, note = PAPERS[paper]
     lines = [
         f"# {title}",
         "",
         f"Scale: {scale.name}. How to read this page, and all verdicts: [Experiments](index.md).",
         "",
     ]
+    if note:
+        lines += [note, ""]
     machines = list(dict.fromkeys(machine for each in judged for machine in each.machines))
     if len(machines) == 1:
         lines += [f"Machine: {machines[0]}.", ""]

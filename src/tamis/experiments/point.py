@@ -12,14 +12,8 @@ from hashlib import sha256
 from typing import Any
 
 from tamis.experiments.contenders import find_contender
-from tamis.papers.be_tree.tree import BETreeOptions
 from tamis.workload import WorkloadConfig
 from tamis.workload.styles import AnyConfig, config_from_json
-
-
-def capacity_option(capacity: int) -> tuple[tuple[str, Any], ...]:
-    """Options of a BE-Tree whose leaves hold so many expressions. The default is not named, so that figures share the point."""
-    return () if capacity == BETreeOptions().max_cap else (("max_cap", capacity),)
 
 
 @dataclass(frozen=True)
