@@ -18,7 +18,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-fast test-uncompiled test-long test-kafka test-stores setup lint format clean
 .PHONY: bench-loading bench-engine bench-detection bench-spark bench-exits bench-first-use
-.PHONY: experiments bench-headline bench-broker bench-history bench-service bench-gpu wheel release docs screenshots
+.PHONY: experiments report bench-headline bench-broker bench-history bench-service bench-gpu wheel release docs screenshots
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -92,9 +92,13 @@ bench-broker: .venv/dev.stamp  ## Measure what a broker costs; renew docs/benchm
 	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 
 # An hour for all figures on two cores; nothing else should run. A run that was stopped goes on.
-# FIGURES='--paper ps-tree' measures fewer; the pages show all that were measured.
+# FIGURES='--paper ps-tree' measures one paper; the other pages are made of the results that docs/results has.
 experiments: .venv/dev.stamp  ## Repeat the papers' experiments on a laptop's scale; renew docs/experiments
-	$(BIN)/tamis experiments run --jobs $(JOBS) --output .cache/experiments --pages docs/experiments $(FIGURES)
+	$(BIN)/tamis experiments run --jobs $(JOBS) --output .cache/experiments --pages docs/experiments --archive docs/results $(FIGURES)
+
+# After a change of words, claims or plots. Nothing is measured.
+report: .venv/dev.stamp  ## Write docs/experiments again, from docs/results
+	$(BIN)/tamis experiments report docs/results --pages docs/experiments
 
 # Some minutes for 1,000,000 subscriptions; the first time more, since the filled broker is made. Nothing else should run.
 bench-service: .venv/dev.stamp  ## Measure what the network costs; renew docs/benchmarks.md

@@ -37,6 +37,11 @@ _pages = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the pages. Default: that of the results.",
 )
+_archive = click.option(
+    "--archive",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder with a file for each paper, of all its results. Papers measured whole are written there, others read.",
+)
 
 
 @click.group()
@@ -73,6 +78,7 @@ def list_figures(paper: str | None) -> None:
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the workloads.")
 @_pages
+@_archive
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Points measured at the same time.")
 @click.option("--estimate", is_flag=True, help="Only print what the run would need.")
 @click.option("--quiet", is_flag=True, help="Print no progress.")
@@ -84,6 +90,7 @@ def run(
     output: Path,
     seed: int,
     pages: Path | None,
+    archive: Path | None,
     jobs: int,
     estimate: bool,
     quiet: bool,
@@ -127,22 +134,26 @@ def run(
             )
 
     running.run(points, chosen, output, tell, jobs=jobs)
-    _tell(write_pages(output, chosen, pages), [figure.name for figure in figures])
+    _tell(write_pages(output, chosen, pages, archive), [figure.name for figure in figures])
 
 
 @experiments.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @_scale
 @_pages
-def report(folder: Path, scale: str, pages: Path | None) -> None:
-    """Write the pages of the results in FOLDER again."""
+@_archive
+def report(folder: Path, scale: str, pages: Path | None, archive: Path | None) -> None:
+    """Write the pages of the results in FOLDER again.
+
+    FOLDER is the output of a run, or an archive.
+    """
     from tamis.experiments.catalog import find_figures
     from tamis.experiments.pages import write_pages
     from tamis.experiments.scales import find_scale
 
     _need_plots()
     chosen = find_scale(scale)
-    written = write_pages(folder, chosen, pages)
+    written = write_pages(folder, chosen, pages, archive)
     if not written.judged:
         raise ExperimentError(
             f"{folder} has no results of scale {chosen.name}. Hint: tamis experiments run --output {folder}"

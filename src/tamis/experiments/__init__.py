@@ -8,7 +8,7 @@ Read `figure`, then `ps_tree`, then `running`.
     filling      contenders filled with a workload    ps_tree, be_tree, op_index, fabret, tatbul   figures
     tasks        the ways to measure a point          catalog      all of them
     normal_forms OpIndex's DNF and CNF                checking     answers beside those of a scan
-    leaf_capacity   of BE-Tree, by share of matches
+    leaf_capacity   of BE-Tree, by share of matches   archive      all results of a paper in one file
     adjusting    BE-Tree's self-adjustment            aging        Fabret's aging subscriptions
     joining      Tatbul's joins, shared or not        profiles     where the time of a contender goes
     measuring    a point in a process of its own      findings     why a claim does not hold

@@ -12,6 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tamis.experiments.archive import with_archived, write_archives
 from tamis.experiments.catalog import PAPERS, find_figures
 from tamis.experiments.claims import shown_number
 from tamis.experiments.figure import Curves, Figure, Verdict
@@ -71,11 +72,18 @@ class Pages(NamedTuple):
     judged: list[Judged]
 
 
-def write_pages(folder: Path, scale: Scale, pages: Path | None = None) -> Pages:
-    """Write the pages of the results that a folder has, there or into the folder `pages`. Without any, nothing is written."""
+def write_pages(folder: Path, scale: Scale, pages: Path | None = None, archive: Path | None = None) -> Pages:
+    """Write the pages of the results that a folder has, there or into the folder `pages`. Without any, nothing is written.
+
+    Papers that were measured whole are written into the folder `archive`. Those of other papers are read from there, or else from
+    the folder itself.
+    """
     target = folder if pages is None else pages
     points = [point for figure in find_figures() for point in figure.points(scale)]
-    results = results_of(points, scale, folder)
+    measured = results_of(points, scale, folder)
+    if archive is not None:
+        write_archives(measured, scale, archive)
+    results = with_archived(measured, scale, folder if archive is None else archive)
     judged = {paper: there for paper in PAPERS if (there := judged_figures(find_figures(paper), scale, results))}
     return write_judged(target, judged, results, scale) if judged else Pages([], [])
 
