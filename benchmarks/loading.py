@@ -6,13 +6,18 @@ python -m benchmarks.loading [--subscriptions 100000] [--conjunctions 1000000] [
 from __future__ import annotations
 
 import argparse
+import gc
 import json
+import multiprocessing
 import random
 import resource
 import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 import tamis
 from tamis.experiments.machine import machine
@@ -24,8 +29,10 @@ from tamis.workload import generate, preset
 DESCRIPTION = """Every way loads conjunctions of five predicates, one way after the other in one process. SQL texts have `=`,
 `>`, `IN`, `BETWEEN`, `LIKE 'x%'` and `<>` on 100 attributes. Either all texts differ in shape, or they have 100 shapes and
 differ in their literals. Rows of a table are in predicate form (the `dense` preset). The parser alone reads the texts of 100
-shapes."""
+shapes. Memory is that of a process that loads such a table: how much it grows until after the first match, and at most."""
 
+_CLEAR = Path("/proc/self/clear_refs")
+_WARM = 5_000
 _TEMPLATES = 100
 _PREDICATES = 5
 _FORMS: list[Callable[[str, random.Random], str]] = [
@@ -87,7 +94,52 @@ def measure(subscriptions: int, conjunctions: int) -> dict[str, Any]:
         "tamis": tamis.__version__,
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "ways": ways,
+        "memory": _in_new_process(conjunctions),
     }
+
+
+# -- memory
+
+
+def _in_new_process(subscriptions: int) -> dict[str, float] | None:
+    """`measure_memory` in a process that has done nothing else."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(measure_memory, subscriptions).result()
+
+
+def measure_memory(subscriptions: int) -> dict[str, float] | None:
+    """How much this process grows by a table of subscriptions, bytes each: after the first match, and at most before it.
+
+    The table itself does not count. None: the system does not say.
+    """
+    if not _CLEAR.exists():
+        return None
+    table = generate(preset("dense", subscriptions=subscriptions)).subscriptions()
+    matcher = _warmed_up(table)
+    gc.collect()
+    before = _status("VmRSS")
+    _CLEAR.write_text("5")  # The peak begins again at what there is now.
+    matcher.add_table(table)
+    matcher.match({"a0": 1})
+    most, after = _status("VmHWM"), _status("VmRSS")
+    return {
+        "subscriptions": subscriptions,
+        "bytes_each": (after - before) / subscriptions,
+        "most_bytes_each": (most - before) / subscriptions,
+    }
+
+
+def _warmed_up(table: pa.Table) -> tamis.Matcher[Any]:
+    """An empty matcher, after another one has used all kernels."""
+    other = tamis.Matcher()
+    other.add_table(table.slice(0, _WARM))
+    other.match({"a0": 1})
+    return tamis.Matcher()
+
+
+def _status(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:")) * 1024
 
 
 def _one_by_one(matcher: tamis.Matcher, texts: list[str]) -> None:
@@ -108,6 +160,15 @@ def to_table(results: dict[str, Any]) -> str:
         f"| {way['microseconds_each'] / fastest:.1f} |"
         for name, way in results["ways"].items()
     ]
+    memory = results.get("memory")
+    if memory is not None:
+        lines += [
+            "",
+            (
+                f"{memory['subscriptions']:,} subscriptions as a table take {memory['bytes_each']:,.0f} bytes of memory each, and at "
+                f"most {memory['most_bytes_each']:,.0f} while they are added."
+            ),
+        ]
     return "\n".join(lines)
 
 

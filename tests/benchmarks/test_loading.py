@@ -20,6 +20,9 @@ def test_results_become_a_table_and_a_page(tmp_path: Path, capsys: pytest.Captur
         assert name in printed
         assert way["count"] in (300, 2000)
         assert way["microseconds_each"] > 0
+    memory = measured["memory"]
+    assert memory is None or memory["most_bytes_each"] >= memory["bytes_each"]
+    assert memory is None or "2,000 subscriptions as a table take" in printed
     page.main([str(results.parent), str(tmp_path / "benchmarks.md")])
     text = (tmp_path / "benchmarks.md").read_text()
     assert loading.to_table(measured) in text

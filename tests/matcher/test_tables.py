@@ -11,7 +11,10 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.language.evaluate import matches
 from tamis.language.expression import And, Expression, Predicate, all_of
+from tamis.matcher.limits import USUAL_STORE_LIMITS
+from tests.matcher.small import matcher_with
 from tests.random_cases import RandomCases
 
 pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("each_index")]
@@ -72,6 +75,41 @@ def test_random_tables_match_as_the_same_expressions_one_by_one(seed: int) -> No
     for number, expression in enumerate(expressions[:20]):
         explained = bulk.explain(number, events[0]).expression
         assert set(operands(explained)) == set(operands(all_of(*[with_timestamps(p) for p in operands(expression)])))
+
+
+@pytest.mark.parametrize("index", ["auto", "scan"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_that_is_encoded_in_parts(seed: int, index: str) -> None:
+    """Constants of later parts lie between those of earlier ones, which moves labels if they come part by part."""
+    cases, chance = RandomCases(seed), random.Random(seed)
+    rows = [conjunction(cases, chance) for _ in range(60)]
+    texts = [[Predicate("s", "<", [f"a{''.join(chance.choices('abc', k=8))}"])] for _ in range(60)]
+    rows = [row for pair in zip(rows, texts, strict=True) for row in pair]
+    table = table_of([[(p.attribute, str(p.operator), [variant(v) for v in p.values]) for p in row] for row in rows])
+    matcher = matcher_with(USUAL_STORE_LIMITS._replace(rows_at_once=7), index)
+    matcher.add(1000, "s >= 'ab'")
+    matcher.add_table(table)
+    model = {number: all_of(*[with_timestamps(p) for p in row]) for number, row in enumerate(rows)}
+    for event in [cases.event() for _ in range(40)] + [
+        {"s": f"a{''.join(chance.choices('abc', k=5))}"} for _ in range(40)
+    ]:
+        expected = {number for number, each in model.items() if matches(each, event)}
+        assert set(matcher.match(event)) - {1000} == expected
+    assert {number: set(operands(matcher[number].expression)) for number in model} == {
+        number: set(operands(each)) for number, each in model.items()
+    }
+
+
+def test_wrong_rows_of_all_parts_are_reported() -> None:
+    rows = [[("a", "=", [1] if number % 5 else [1, 2])] for number in range(23)]
+    matcher = matcher_with(USUAL_STORE_LIMITS._replace(rows_at_once=4))
+    rejected = matcher.add_table(table_of(rows, pa.int64()), on_error="collect")
+    assert [each.id for each in rejected] == [0, 5, 10, 15, 20]
+    assert sorted(matcher.match({"a": 1})) == [number for number in range(23) if number % 5]
+    with pytest.raises(tamis.ExpressionError, match=r"subscription 5: = takes one literal, not 2"):
+        matcher_with(USUAL_STORE_LIMITS._replace(rows_at_once=4)).add_table(
+            table_of(rows[1:], pa.int64(), range(1, 23))
+        )
 
 
 def operands(expression: Expression) -> tuple[Any, ...]:

@@ -91,11 +91,20 @@ def list_places(lists: pa.Array) -> tuple[Rows, Rows]:
 
 def chosen(values: pa.Array, places: npt.NDArray[Any]) -> pa.Array:
     """The values at some places, without a copy if the places are consecutive."""
-    if len(places) == 0:
-        return values.slice(0, 0)
-    if places[-1] - places[0] == len(places) - 1 and (np.diff(places) == 1).all():
-        return values.slice(int(places[0]), len(places))
+    if _are_consecutive(places):
+        return values.slice(int(places[0]) if len(places) else 0, len(places))
     return without_views(values).take(pa.array(places))
+
+
+def chosen_rows(column: pa.ChunkedArray, rows: npt.NDArray[Any]) -> pa.ChunkedArray:
+    """The same for a column. A copy in one piece is made only if the rows are not consecutive."""
+    if _are_consecutive(rows):
+        return column.slice(int(rows[0]) if len(rows) else 0, len(rows))
+    return pa.chunked_array([chosen(combined(column), rows)])
+
+
+def _are_consecutive(places: npt.NDArray[Any]) -> bool:
+    return len(places) == 0 or bool(places[-1] - places[0] == len(places) - 1 and (np.diff(places) == 1).all())
 
 
 def without_views(values: pa.Array) -> pa.Array:

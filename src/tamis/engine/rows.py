@@ -20,8 +20,9 @@ from tamis.encoding.expressions.conjunctions import (
     conjunctions_taken,
     equal_conjunctions,
     hash_conjunctions,
+    joined_conjunctions,
 )
-from tamis.encoding.expressions.predicates import Predicates, relabelled, taken
+from tamis.encoding.expressions.predicates import joined_predicates, relabelled, taken
 from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.matching.owners import Owners
 from tamis.kernels.numbers import Bools, I32s, I64s
@@ -100,32 +101,12 @@ def concatenated(parts: Sequence[Rows]) -> Rows:
         programs, program = concatenated_programs(programs, part)
         moved.append(program)
     return Rows(
-        _tables([part.table for part in parts]),
+        joined_conjunctions([part.table for part in parts]),
         np.concatenate([part.slot for part in parts]),
         np.concatenate(moved),
         np.concatenate([part.several for part in parts]),
         programs,
     )
-
-
-def _tables(tables: Sequence[Conjunctions]) -> Conjunctions:
-    return Conjunctions(_starts([table.start for table in tables]), _predicates([table.predicates for table in tables]))
-
-
-def _predicates(parts: Sequence[Predicates]) -> Predicates:
-    return Predicates(
-        np.concatenate([part.dimension for part in parts]),
-        np.concatenate([part.mode for part in parts]),
-        _starts([part.start for part in parts]),
-        np.concatenate([part.lo for part in parts]),
-        np.concatenate([part.hi for part in parts]),
-    )
-
-
-def _starts(parts: Sequence[I64s]) -> I64s:
-    """Places in parts as places in all of them together."""
-    before = np.cumsum([0, *(int(part[-1]) for part in parts)])
-    return np.concatenate([part[:-1] + shift for part, shift in zip(parts, before[:-1], strict=True)] + [before[-1:]])
 
 
 def concatenated_programs(programs: Programs, rows: Rows) -> tuple[Programs, I64s]:
@@ -135,7 +116,7 @@ def concatenated_programs(programs: Programs, rows: Rows) -> tuple[Programs, I64
         np.concatenate((old, np.where(new >= 0, new + shift, new)))
         for old, new in zip(programs[1:], rows.programs[1:], strict=True)
     ]
-    joined = Programs(_predicates([programs.predicates, rows.programs.predicates]), *jumps)
+    joined = Programs(joined_predicates([programs.predicates, rows.programs.predicates]), *jumps)
     return joined, np.where(rows.program == ACCEPT, ACCEPT, rows.program + shift)
 
 

@@ -3,6 +3,7 @@
 matcher           Matcher: matching, plans, statistics                       read this first
 subscriptions     Matcher as a dictionary; subscription, rejected: what users read back
 bulk_add, replacing                        many subscriptions in one call; collecting: without the collector of cycles
+unused_memory   what allocators keep after such a call
 expression_reader, event_input, json_input, options   what users give: expressions, events, numbers
 store, limits     what both stores share, and their sizes
 engine_store      storing subscriptions over the engine

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tamis.encoding.columns import chosen, combined, is_text
+from tamis.encoding.columns import chosen_rows, combined, is_text
+from tamis.encoding.expressions.kept_predicates import KeptPredicates
 from tamis.encoding.expressions.predicate_rows import WrongRowsError
 from tamis.encoding.expressions.predicate_table import PredicateTable, check_predicates_type, read_predicates
 from tamis.errors import (
@@ -35,6 +36,7 @@ from tamis.matcher.ids import Id, list_of_ids
 from tamis.matcher.options import list_of_weights, plain_weight, weights_of
 from tamis.matcher.rejected import Rejected, Rejections
 from tamis.matcher.store import Store
+from tamis.matcher.unused_memory import give_back
 
 T = TypeVar("T")
 
@@ -157,23 +159,23 @@ class _Addition:
         TableError, ExpressionError, CapabilityError
         """
         check_predicates_type(column.type)
-        lists = combined(column)
 
-        def compiled(rows: Sequence[int]) -> tuple[PredicateTable, Any]:
-            table = self._table(lists, rows)
-            return table, self._store.compile_rows(table)
+        def compiled(rows: Sequence[int]) -> tuple[KeptPredicates, Any]:
+            kept = KeptPredicates(self._table(column, rows))
+            self._give_back()
+            return kept, self._store.compile_rows(kept)
 
-        table, clauses = self._compiled(compiled)
-        return self._enter(clauses, TableRows(table))
+        kept, clauses = self._compiled(compiled)
+        return self._enter(clauses, TableRows(kept))
 
-    def _table(self, lists: pa.Array, rows: Sequence[int]) -> PredicateTable:
+    def _table(self, column: pa.ChunkedArray, rows: Sequence[int]) -> PredicateTable:
         """Some rows, taken apart and held against the schema.
 
         Raises
         ------
         WrongRowsError, TableError
         """
-        table = read_predicates(pa.chunked_array([chosen(lists, _places(rows))]))
+        table = read_predicates(chosen_rows(column, _places(rows)))
         errors: dict[int, TamisError] = {}
         for place in [] if self._reader.schema is None else table.rows_outside(self._reader.schema):
             try:
@@ -231,8 +233,15 @@ class _Addition:
 
     def _enter(self, clauses: Any, block: ExpressionBlock) -> list[Rejected]:
         identifiers: list[Id] = [self._ids[row] for row in self._rows]
+        self._give_back()
         self._store.add(identifiers, clauses, block, self._weights[_places(self._rows)])
+        self._give_back()
         return self._rejections.listed()
+
+    def _give_back(self) -> None:
+        """Give back what the last step of a large call took: the next step takes as much."""
+        if len(self._rows) > self._store.limits.rows_at_once:
+            give_back()
 
 
 def _places(rows: Sequence[int]) -> I64s:

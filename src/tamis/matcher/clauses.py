@@ -35,7 +35,7 @@ def _rows_of_one(compiled: CompiledMany) -> Rows:
     """The rows of subscriptions that are one conjunction."""
     count = len(compiled.one_conjunction)
     return Rows(
-        canonical(compiled.conjunctions),
+        compiled.conjunctions,
         compiled.one_conjunction.astype(np.int32),
         np.full(count, ACCEPT, np.int64),
         np.zeros(count, np.bool_),

@@ -15,10 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.encoding.expressions.compile import Compiled, Compiler
-from tamis.encoding.expressions.conjunctions import Conjunctions
-from tamis.encoding.expressions.predicate_encoding import EncodedRows, encode_rows
-from tamis.encoding.expressions.predicate_rows import ExpressionRows, PredicateRows
+from tamis.encoding.expressions.conjunctions import Conjunctions, canonical, joined_conjunctions
+from tamis.encoding.expressions.kept_predicates import KeptPredicates
+from tamis.encoding.expressions.predicate_encoding import EncodedRows, add_constants, encode_rows
+from tamis.encoding.expressions.predicate_rows import ExpressionRows, PredicateRows, WrongRowsError
 from tamis.encoding.expressions.predicates import predicates_of
+from tamis.errors import TamisError
 from tamis.kernels.numbers import I64s
 from tamis.language.expression import Expression
 
@@ -36,7 +38,7 @@ class CompiledMany(NamedTuple):
     one_conjunction: I64s
     """Numbers of the subscriptions that are one conjunction."""
     conjunctions: Conjunctions
-    """The conjunction of each of them."""
+    """The conjunction of each of them, in canonical form."""
     others: I64s
     """Numbers of the other subscriptions."""
     compiled: list[Compiled]
@@ -44,11 +46,15 @@ class CompiledMany(NamedTuple):
 
 
 class SubscriptionCompiler:
-    """Compiles subscriptions. `moves` counts how often labels have moved, which makes older keys stale."""
+    """Compiles subscriptions, at most `rows_at_once` rows of a table together.
 
-    def __init__(self, compiler: Compiler, moves: Callable[[], int]) -> None:
+    `moves` counts how often labels have moved, which makes older keys stale.
+    """
+
+    def __init__(self, compiler: Compiler, moves: Callable[[], int], rows_at_once: int) -> None:
         self._compiler = compiler
         self._moves = moves
+        self._rows_at_once = rows_at_once
 
     def compile(self, expressions: Sequence[Expression]) -> CompiledMany:
         fits = np.zeros(len(expressions), np.bool_)
@@ -58,14 +64,34 @@ class SubscriptionCompiler:
         rows = ExpressionRows([expressions[number] for number in bulk.tolist()])
         return self._compiled(rows, bulk, [expressions[number] for number in rest.tolist()], rest)
 
-    def compile_rows(self, rows: PredicateRows) -> CompiledMany:
-        """Compile rows of predicates.
+    def compile_rows(self, rows: KeptPredicates) -> CompiledMany:
+        """Compile rows of predicates, some at a time, since encoding takes several times the memory of the result.
 
         Raises
         ------
         WrongRowsError
         """
-        return self._compiled(rows, np.arange(len(rows)), [], _NO_NUMBERS)
+        if len(rows) > self._rows_at_once:
+            add_constants(rows.parts(self._rows_at_once), self._compiler)
+        while True:
+            moves = self._moves()
+            parts = self._compiled_parts(rows)
+            if self._moves() == moves:
+                return _joined(parts)
+
+    def _compiled_parts(self, rows: KeptPredicates) -> list[CompiledMany]:
+        parts: list[CompiledMany] = []
+        errors: dict[int, TamisError] = {}
+        first = 0
+        for part in rows.parts(self._rows_at_once):
+            try:
+                parts.append(self._compiled(part, first + np.arange(len(part)), [], _NO_NUMBERS))
+            except WrongRowsError as wrong:
+                errors.update({first + row: error for row, error in wrong.errors.items()})
+            first += len(part)
+        if errors:
+            raise WrongRowsError(errors)
+        return parts
 
     def _compiled(self, rows: PredicateRows, numbers: I64s, expressions: list[Expression], rest: I64s) -> CompiledMany:
         """Compile rows and expressions, both with their numbers."""
@@ -80,7 +106,22 @@ class SubscriptionCompiler:
             # If labels moved on the way, some keys are stale. Next time all constants are known, and no label moves.
             if self._moves() == moves:
                 others = np.concatenate((rest, numbers[hard]))
-                return CompiledMany(total, numbers[encoded.rows], encoded.conjunctions, others, compiled)
+                # Part by part, as all at once would need the memory of another table.
+                conjunctions = canonical(encoded.conjunctions)
+                return CompiledMany(total, numbers[encoded.rows], conjunctions, others, compiled)
+
+
+def _joined(parts: Sequence[CompiledMany]) -> CompiledMany:
+    """Subscriptions that were compiled in parts. Their numbers already count on from part to part."""
+    if len(parts) == 1:
+        return parts[0]
+    return CompiledMany(
+        sum(part.total for part in parts),
+        np.concatenate([part.one_conjunction for part in parts]),
+        joined_conjunctions([part.conjunctions for part in parts]),
+        np.concatenate([part.others for part in parts]),
+        [compiled for part in parts for compiled in part.compiled],
+    )
 
 
 def clauses_of(compiled: Sequence[Compiled]) -> Conjunctions:

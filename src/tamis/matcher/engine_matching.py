@@ -60,7 +60,7 @@ class EngineMatching(Store[ClauseRows]):
 
     def __init__(self, schema: Schema | None, limits: StoreLimits) -> None:
         super().__init__(schema, limits)
-        self.keyed = KeyedEngine(self.scalars, limits.engine)
+        self.keyed = KeyedEngine(self.scalars, limits.engine, limits.rows_at_once)
         self.engine, self.sample, self.gate = self.keyed.engine, self.keyed.sample, self.keyed.gate
         self.cards: dict[int, CardMatching] = {}
         """The cards that this store was matched on, by number."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.dimensions.dimension_set import Dimensions
-from tamis.encoding.expressions.predicate_rows import PredicateRows
+from tamis.encoding.expressions.kept_predicates import KeptPredicates
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
 from tamis.engine.snapshot import frozen
@@ -73,7 +73,7 @@ class EngineStore(EngineMatching):
         self.flush()
         return self.keyed.compile(expressions)
 
-    def compile_rows(self, rows: PredicateRows) -> ClauseRows:
+    def compile_rows(self, rows: KeptPredicates) -> ClauseRows:
         self.flush()
         return self.keyed.compile_rows(rows)
 

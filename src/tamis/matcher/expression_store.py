@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.encoding.expressions.kept_predicates import KeptPredicates
 from tamis.encoding.expressions.predicate_table import PredicateTable
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I32s, I64s
@@ -57,7 +58,7 @@ class GivenExpressions:
 class TableRows:
     """Rows of a table in predicate form. The whole table stays while one of its rows is needed."""
 
-    def __init__(self, table: PredicateTable, rows: I64s | None = None) -> None:
+    def __init__(self, table: KeptPredicates | PredicateTable, rows: I64s | None = None) -> None:
         self.table = table
         self._rows = rows
 
@@ -69,6 +70,10 @@ class TableRows:
 
     def expression(self, row: int) -> Expression:
         return self.table.expression(row if self._rows is None else int(self._rows[row]))
+
+    def columns(self) -> PredicateTable:
+        """The whole table in columns."""
+        return self.table.part(0, len(self.table)) if isinstance(self.table, KeptPredicates) else self.table
 
     def in_table(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The places of some rows in the table."""
@@ -205,7 +210,7 @@ class Sources:
             rows = self._row.view()[some]
             if isinstance(source, TableRows):
                 if id(source.table) not in numbers:
-                    tables.append(source.table)
+                    tables.append(source.columns())
                     numbers[id(source.table)] = len(tables)
                 block[some], row[some] = numbers[id(source.table)], source.in_table(rows)
             else:

@@ -22,7 +22,7 @@ from tamis.earlier.history import History
 from tamis.earlier.join_table import JoinTable, Split, split
 from tamis.earlier.prefilter import UNREAD, PreFilter
 from tamis.earlier.retained import Retained, RetainedContents
-from tamis.encoding.expressions.predicate_rows import PredicateRows
+from tamis.encoding.expressions.kept_predicates import KeptPredicates
 from tamis.engine.interrupts import holding
 from tamis.errors import ReentryError
 from tamis.kernels.growing import GrowingArray
@@ -89,7 +89,7 @@ class HistoryChanges(EngineStore):
         self._splits = splits
         return super().compile(constant)
 
-    def compile_rows(self, rows: PredicateRows) -> ClauseRows:
+    def compile_rows(self, rows: KeptPredicates) -> ClauseRows:
         self._splits = {}
         return super().compile_rows(rows)
 

@@ -250,7 +250,8 @@ class Ids:
             return
         self.type = str if isinstance(identifiers[0], str) else int
         numbers = slots.tolist()
-        self._slots.update(zip(identifiers, numbers, strict=True))
+        # Ids that are the numbers of their slots, as 0, 1, 2 are at first, share the objects of Python: 32 bytes each.
+        self._slots.update(zip(identifiers, identifiers if identifiers == numbers else numbers, strict=True))  # type: ignore[arg-type]
         missing = max(numbers) + 1 - self._room()
         if self.type is int:
             self._numbers.grow(max(missing, 0))

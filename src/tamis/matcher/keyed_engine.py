@@ -19,8 +19,8 @@ from tamis.encoding.dimensions.labels import Relabelling
 from tamis.encoding.dimensions.premises import Premise
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.compile import Compiler
+from tamis.encoding.expressions.kept_predicates import KeptPredicates
 from tamis.encoding.expressions.plain_row import PlainEncoder
-from tamis.encoding.expressions.predicate_rows import PredicateRows
 from tamis.encoding.expressions.predicates import ends_by_dimension
 from tamis.encoding.expressions.row_premises import premises_of_rows
 from tamis.engine.delta import Delta
@@ -42,8 +42,9 @@ class KeyedEngine:
 
     dimensions: Dimensions
 
-    def __init__(self, scalars: Container[str], limits: Limits) -> None:
+    def __init__(self, scalars: Container[str], limits: Limits, rows_at_once: int) -> None:
         self._scalars = scalars
+        self._rows_at_once = rows_at_once
         self.gate = Gate()
         self.moves = 0
         """How often labels have moved."""
@@ -55,7 +56,7 @@ class KeyedEngine:
         """Go on with these dimensions."""
         self.dimensions = dimensions
         compiler = Compiler(dimensions, self._relabel, self._scalars, self.gate.writing)
-        self._compiler = SubscriptionCompiler(compiler, lambda: self.moves)
+        self._compiler = SubscriptionCompiler(compiler, lambda: self.moves, self._rows_at_once)
         self._plain = PlainEncoder(compiler)
 
     def is_inside(self) -> bool:
@@ -80,7 +81,7 @@ class KeyedEngine:
         """The same for expressions of any kind and number."""
         return self._noted(lambda: clause_rows(self._compiler.compile(expressions)))
 
-    def compile_rows(self, rows: PredicateRows) -> ClauseRows:
+    def compile_rows(self, rows: KeptPredicates) -> ClauseRows:
         """The same for rows of predicates.
 
         Raises

@@ -19,6 +19,8 @@ class StoreLimits(NamedTuple):
     """Removed subscriptions after which the store of the engine checks whether constants and dimensions are due to be swept."""
     fewest_to_sweep: int = 256
     """Removed subscriptions from which on the store of an index may be swept."""
+    rows_at_once: int = 1 << 16
+    """Rows of a table that are encoded at a time, since encoding takes several times the memory of its result."""
     share_bytes: int = 1 << 19
     """Bytes of a table that are worth a thread of their own to encode. Two threads with 0.2 MB each took 1.3 times as long as one
     thread. With 0.9 MB each, they took 0.7 times as long."""

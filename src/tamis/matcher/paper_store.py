@@ -23,7 +23,7 @@ from tamis.encoding.events.event_batch import EncodedEvents, encode_flat, encode
 from tamis.encoding.events.event_table import encode_table
 from tamis.encoding.events.json_lines import JsonEncoder, JsonLines
 from tamis.encoding.expressions.compile import Clause, Compiled, Compiler
-from tamis.encoding.expressions.predicate_rows import PredicateRows
+from tamis.encoding.expressions.kept_predicates import KeptPredicates
 from tamis.encoding.expressions.predicates import Predicates, ends_by_dimension
 from tamis.encoding.expressions.programs import ProgramTable
 from tamis.engine.sample import Sample
@@ -106,7 +106,7 @@ class PaperStore(Store[Clauses]):
         """A compiler over the dimensions. It keeps conjunctions of disjunctions as they are if the table can hold them."""
         factors = isinstance(self.table, FactorTable)
         compiler = Compiler(self.dimensions, self._relabel, self.scalars, factors=factors)
-        return SubscriptionCompiler(compiler, lambda: self._moves)
+        return SubscriptionCompiler(compiler, lambda: self._moves, self.limits.rows_at_once)
 
     def _new_index(self) -> Index:
         """An empty index over the table, which has observed the sample of events."""
@@ -127,7 +127,7 @@ class PaperStore(Store[Clauses]):
     def compile(self, expressions: Sequence[Expression]) -> Clauses:
         return self._interned(self.compiler.compile(expressions))
 
-    def compile_rows(self, rows: PredicateRows) -> Clauses:
+    def compile_rows(self, rows: KeptPredicates) -> Clauses:
         return self._interned(self.compiler.compile_rows(rows))
 
     def _interned(self, compiled: CompiledMany) -> Clauses:

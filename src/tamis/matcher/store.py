@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from tamis.encoding.events.json_lines import JsonLines
 from tamis.encoding.events.mappings import Mappings
-from tamis.encoding.expressions.predicate_rows import PredicateRows
+from tamis.encoding.expressions.kept_predicates import KeptPredicates
 from tamis.engine.interrupts import holding
 from tamis.engine.version import SegmentMatching
 from tamis.errors import CapabilityError, ReentryError
@@ -164,7 +164,7 @@ class Store(ABC, Generic[ClausesT]):
         """
 
     @abstractmethod
-    def compile_rows(self, rows: PredicateRows) -> ClausesT:
+    def compile_rows(self, rows: KeptPredicates) -> ClausesT:
         """The same for rows of predicates.
 
         Raises

@@ -7,5 +7,6 @@ Read in this order:
     programs            large expressions as jump code           phrases             from keys back to words
     plain_row           one plain conjunction, the quick way
     predicate_table     Arrow tables of predicates               predicate_rows      the same, taken apart
-    predicate_encoding  all of these rows in bulk                row_premises        what an event must have to match
+    kept_predicates     the same in little memory                row_premises        what an event must have to match
+    predicate_encoding  all of these rows in bulk
 """

@@ -11,14 +11,14 @@ An index reads this table and never writes to it. Its caller says which conjunct
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.labels import Relabelling
-from tamis.encoding.expressions.predicates import GrowingPredicates, Predicates, taken
+from tamis.encoding.expressions.predicates import GrowingPredicates, Predicates, joined_predicates, joined_starts, taken
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.hashing import SEED, fold, joined_ends
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
@@ -107,6 +107,15 @@ def conjunctions_taken(table: Conjunctions, rows: npt.NDArray[Any]) -> Conjuncti
     return Conjunctions(np.append(0, np.cumsum(counts)), predicates)
 
 
+def joined_conjunctions(tables: Sequence[Conjunctions]) -> Conjunctions:
+    """The conjunctions of all tables, one after another."""
+    if len(tables) == 1:
+        return tables[0]
+    return Conjunctions(
+        joined_starts([table.start for table in tables]), joined_predicates([table.predicates for table in tables])
+    )
+
+
 def _filled(capacity: int, hashes: Hashes) -> I32s:
     by_hash = np.full(capacity, _EMPTY, np.int32)
     _fill(by_hash, hashes)
@@ -171,6 +180,8 @@ def canonical(added: Conjunctions) -> Conjunctions:
     order = np.empty(len(added.predicates.dimension), np.int64)
     start = np.empty_like(added.start)
     kept = sort_predicates(added, order, start)
+    if kept == len(order) and (np.diff(order) == 1).all():
+        return added  # Canonical already: a copy would double the memory of a large table.
     return Conjunctions(start, taken(added.predicates, order[:kept]))
 
 

@@ -8,7 +8,7 @@ an error in it. So one place decides, and one place reports errors.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,6 +78,19 @@ def encode_rows(table: PredicateRows, compiler: Compiler) -> EncodedRows:
     rows = np.flatnonzero(state == WHOLE)
     conjunctions = conjunctions_taken(Conjunctions(table.start, encoded), rows)
     return EncodedRows(rows, conjunctions, np.flatnonzero(state == _NEVER))
+
+
+def add_constants(tables: Iterable[PredicateRows], compiler: Compiler) -> None:
+    """Add the constants of several tables together. Added table by table, they would move labels again and again."""
+    constants: dict[tuple[str, Facet], dict[Any, None]] = {}
+    predicates: dict[Predicate, None] = {}
+    for table in tables:
+        predicates.update(_Specials(table).distinct)
+        for column in _labelled_columns(table):
+            constants.setdefault((column.attribute, column.facet), {}).update(dict.fromkeys(column.constants()))
+    compiler.add_constants(predicates)
+    for (attribute, facet), added in constants.items():
+        compiler.add_column(attribute, facet, added)
 
 
 class _Column(NamedTuple):

@@ -112,6 +112,23 @@ def taken(columns: Predicates, chosen: npt.NDArray[Any]) -> Predicates:
     )
 
 
+def joined_predicates(parts: Sequence[Predicates]) -> Predicates:
+    """The predicates of all parts, one after another."""
+    return Predicates(
+        np.concatenate([part.dimension for part in parts]),
+        np.concatenate([part.mode for part in parts]),
+        joined_starts([part.start for part in parts]),
+        np.concatenate([part.lo for part in parts]),
+        np.concatenate([part.hi for part in parts]),
+    )
+
+
+def joined_starts(parts: Sequence[I64s]) -> I64s:
+    """Places in parts as places in all of them together."""
+    before = np.cumsum([0, *(int(part[-1]) for part in parts)])
+    return np.concatenate([part[:-1] + shift for part, shift in zip(parts, before[:-1], strict=True)] + [before[-1:]])
+
+
 def ends_by_dimension(parts: Sequence[Predicates]) -> Iterator[tuple[int, Ends, Ends]]:
     """Every dimension that occurs, with the lower and the upper ends of all its intervals."""
     dimension = np.concatenate([np.repeat(part.dimension, np.diff(part.start)) for part in parts])
