@@ -162,13 +162,8 @@ def to_table(results: dict[str, Any]) -> str:
     ]
     memory = results.get("memory")
     if memory is not None:
-        lines += [
-            "",
-            (
-                f"{memory['subscriptions']:,} subscriptions as a table take {memory['bytes_each']:,.0f} bytes of memory each, and at "
-                f"most {memory['most_bytes_each']:,.0f} while they are added."
-            ),
-        ]
+        sizes = f"{memory['bytes_each']:,.0f} bytes of memory each, and at most {memory['most_bytes_each']:,.0f}"
+        lines += ["", f"{memory['subscriptions']:,} subscriptions as a table take {sizes} while they are added."]
     return "\n".join(lines)
 
 
