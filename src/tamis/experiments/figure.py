@@ -195,7 +195,7 @@ def _bytes(figures: Mapping[str, Any], _: int) -> float | None:
 
 
 MATCHING = Metric("microseconds for an event", "µs", _microseconds("planted"))
-MATCHING_OTHER = Metric("microseconds for an event (other events)", "µs", _microseconds("other"))
+MATCHING_OTHER = Metric("microseconds for an independent event", "µs", _microseconds("other"))
 BUILDING = Metric("seconds to build", "s", lambda figures, _: float(figures["build_seconds"]))
 BUILDING_EACH = Metric(
     "microseconds to build, for a subscription", "µs", lambda figures, count: figures["build_seconds"] / count * 1e6

@@ -41,8 +41,8 @@ _NAMES = (
     "Names in the plots: *SCAN* tries one subscription after the other. *BE-B* is BE-Tree built from all subscriptions at once, "
     "*OpIndex-BS* is OpIndex without signatures, *Propagation-wp* is propagation with prefetching, and *No-change* is dynamic "
     "clustering whose tables are frozen. *Dense* workloads have 100 attributes, *sparse* ones 30,000. *Uniform* and *Zipf* are "
-    "how often attributes occur. Operators of class *low* are = and IN. *Med* has comparisons and BETWEEN as well, *high* "
-    "also <> and NOT IN."
+    "how often attributes occur. *Independent* events are made without looking at the subscriptions. Operators of class *low* "
+    "are = and IN. *Med* has comparisons and BETWEEN as well, *high* also <> and NOT IN."
 )
 _COMPARED = (
     "How many times as long as our engine each contender takes for an event: the geometric mean, the least and the most over all "
@@ -84,23 +84,35 @@ def write_pages(folder: Path, scale: Scale, pages: Path | None = None, archive: 
     if archive is not None:
         write_archives(measured, scale, archive)
     results = with_archived(measured, scale, folder if archive is None else archive)
-    judged = {paper: there for paper in PAPERS if (there := judged_figures(find_figures(paper), scale, results))}
-    return write_judged(target, judged, results, scale) if judged else Pages([], [])
-
-
-def write_judged(
-    target: Path, judged: Mapping[str, Sequence[Judged]], results: Mapping[Point, Mapping[str, Any]], scale: Scale
-) -> Pages:
-    """Write the pages of judged figures into a folder. The leaderboard is that of the results."""
-    front = target / "index.md"
-    files = [front]
-    for paper, there in judged.items():
-        files.append(_write(target / f"{paper}.md", _paper_page(paper, there, scale)))
-        for family, group in _families(there):
-            plot = drawn([each.figure for each in group], [each.curves for each in group])
-            _write(target / f"{paper}-{family}.svg", plot)
-    _write(front, _front_page(judged, results, scale))
+    judged = judged_papers(scale, results)
+    if not judged:
+        return Pages([], [])
+    for name, plot in plots_of(judged).items():
+        _write(target / name, plot)
+    files = [_write(target / name, text) for name, text in texts_of(judged, results, scale).items()]
     return Pages(files, [each for there in judged.values() for each in there])
+
+
+def texts_of(
+    judged: Mapping[str, Sequence[Judged]], results: Mapping[Point, Mapping[str, Any]], scale: Scale
+) -> dict[str, str]:
+    """The texts of the pages: name of a file -> text. The leaderboard is that of the results."""
+    front = {"index.md": _front_page(judged, results, scale)}
+    return front | {f"{paper}.md": _paper_page(paper, there, scale) for paper, there in judged.items()}
+
+
+def plots_of(judged: Mapping[str, Sequence[Judged]]) -> dict[str, str]:
+    """The plots of the pages: name of a file -> SVG."""
+    return {
+        f"{paper}-{family}.svg": drawn([each.figure for each in group], [each.curves for each in group])
+        for paper, there in judged.items()
+        for family, group in _families(there)
+    }
+
+
+def judged_papers(scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> dict[str, list[Judged]]:
+    """Paper -> the figures that were measured whole, if there are some."""
+    return {paper: there for paper in PAPERS if (there := judged_figures(find_figures(paper), scale, results))}
 
 
 def judged_figures(figures: Iterable[Figure], scale: Scale, results: Mapping[Point, Mapping[str, Any]]) -> list[Judged]:

@@ -1,7 +1,7 @@
 """Plots of figures with matplotlib, as SVG: a figure's plots side by side, one line or bar for each contender.
 
-Axes of time and memory are logarithmic, as most of the papers' are. Where values differ by little, they start at 0. Text stays
-text, and the same figures give the same file.
+Axes of time and memory are logarithmic, as most of the papers' are. Where values differ by little in all plots of a figure, they
+start at 0. Text stays text, and the same figures give the same file.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _WIDTH, _HEIGHT = 5.2, 3.7
 """Inches of one plot."""
 _LOGARITHMIC = 10.0
 """The least spread of values for a logarithmic axis. With less, it would make small differences look large."""
+_HEADROOM = 1.08
+"""The height of a plot from 0 as a multiple of its highest value and margin."""
 _MOST_BESIDE = 2
 """Plots side by side. More go below."""
 
@@ -94,8 +96,9 @@ def drawn(figures: Sequence[Figure], curves: Sequence[Curves]) -> str:
     ):
         canvas = Canvas(figsize=(_WIDTH * beside, _HEIGHT * rows), layout="constrained")
         places = canvas.subplots(rows, beside, squeeze=False)
+        logarithmic = _logarithmic(figures, curves)
         for axes, figure, lines in zip(places.flat, figures, curves, strict=False):
-            _plot(axes, figure, lines)
+            _plot(axes, figure, lines, figure.metric.label in logarithmic)
         for axes in places.flat[len(figures) :]:
             axes.set_visible(False)
         names = list(dict.fromkeys(name for lines in curves for name in lines))
@@ -112,7 +115,14 @@ def drawn(figures: Sequence[Figure], curves: Sequence[Curves]) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
-def _plot(axes: Axes, figure: Figure, curves: Curves) -> None:
+def _logarithmic(figures: Sequence[Figure], curves: Sequence[Curves]) -> set[str]:
+    """The labels of metrics with a logarithmic axis. Plots that are drawn together have the same kind of axis for a metric."""
+    return {
+        figure.metric.label for figure, lines in zip(figures, curves, strict=True) if _spread(lines) >= _LOGARITHMIC
+    }
+
+
+def _plot(axes: Axes, figure: Figure, curves: Curves, logarithmic: bool) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
     words = any(isinstance(value.place, str) for values in curves.values() for value in values)
@@ -123,8 +133,8 @@ def _plot(axes: Axes, figure: Figure, curves: Curves) -> None:
         if figure.log:
             axes.set_xscale("log")
         _mark_places(axes, curves)
-        if _spread(curves) < _LOGARITHMIC:
-            axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
+        if not logarithmic:
+            axes.set_ylim(0, _HEADROOM * axes.get_ylim()[1])
         else:
             axes.set_yscale("log")
             axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -151,6 +161,8 @@ def _lines(axes: Axes, curves: Curves) -> None:
     for name, values in curves.items():
         style = STYLES[name]
         there: list[tuple[Any, float]] = [(value.place, value.number) for value in values if value.number is not None]
+        if not there:
+            continue  # A name in the legend would be looked for in vain.
         axes.plot(
             [place for place, _ in there],
             [number for _, number in there],
@@ -185,7 +197,9 @@ def _bars(axes: Axes, curves: Curves) -> None:
         # Small bars beside large ones are hard to read.
         axes.bar_label(drawn_bars, fmt=shown_number, fontsize=7)
     axes.set_xticks(range(len(places)), [str(place) for place in places])
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, _HEADROOM * axes.get_ylim()[1])
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+    axes.grid(visible=False, axis="x")
 
 
 def _short(place: Any) -> str:
