@@ -85,6 +85,19 @@ def test_the_beginning_is_seen_without_taking_it(tmp_path: Path) -> None:
     assert stream.begin() == b""
 
 
+@pytest.mark.parametrize("pack", PACKING)
+def test_large_blocks_and_what_is_left(tmp_path: Path, pack: type[bytes]) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(pack(TEXT))
+    stream, read = ByteStream(str(path)), 0
+    assert stream.begin().startswith(b"line")
+    while block := stream.block(100_000):
+        read += len(block)
+        assert stream.left() == (len(TEXT) - read if pack is bytes else None)
+    assert read == len(TEXT)
+    stream.close()
+
+
 def test_a_live_stream_of_gzip_gives_what_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = os.pipe()
     packed = gzip.compress(b"one\n") + gzip.compress(b"two\n")

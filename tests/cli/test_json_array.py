@@ -20,7 +20,7 @@ class Blocks(ByteStream):
         self._blocks = iter([*blocks, b""])
         self.name = "blocks"
 
-    def block(self) -> bytes:
+    def block(self, most: int = 0) -> bytes:
         return next(self._blocks)
 
     def close(self) -> None:

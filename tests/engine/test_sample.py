@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pytest
 
 from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.events.event_batch import EventBatch, encode_flat
+from tamis.encoding.events.json_lines import JsonLines
+from tamis.encoding.events.mappings import Mappings
 from tamis.encoding.expressions.compile import Compiler
 from tamis.engine.sample import SIZE, SPARSEST, Sample
 from tamis.language.event import FlatEvent, flatten
@@ -96,6 +99,21 @@ def test_all_forms_of_events_give_the_same_keys() -> None:
     sample.take_all(pa.table({"event": pa.array([[("a", 7)]], pa.map_(pa.string(), pa.int64()))}))
     flat = [*events(1, 3), *events(2, 2), flatten({"s": "v1"}), flatten({"a": 7})]
     assert rows(sample.encoded(dimensions, 0)) == rows(encode_flat(flat, dimensions).batch)
+
+
+def test_events_of_batches_are_taken_as_they_are_now() -> None:
+    dimensions, _ = asked("a < 3", "s = 'v1'", "s LIKE '%2%'")
+    sample = Sample()
+    given: list[dict[str, Any]] = [{"a": 1, "s": "v1"}, {"a": 2, "s": ["v2"]}, {"a": {"b": 5}}]
+    wanted = [*map(flatten, given), {}, flatten({"s": "v2"})]
+    sample.take_due(Mappings(given), 3)
+    given[0]["a"] = 7
+    given[1]["s"].append("v1")
+    sample.next = 4
+    sample.take_due(JsonLines.of([b'{"a": [1', b'{"s": "v2"}']), 5)
+    assert rows(sample.encoded(dimensions, 0)) == rows(encode_flat(wanted, dimensions).batch)
+    sample.forget_encoding()
+    assert rows(sample.encoded(dimensions, 0)) == rows(encode_flat(wanted, dimensions).batch)
 
 
 TYPES = [pa.string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string()), pa.large_string()]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis import EventError, History, Matcher, WrongEventsError
+from tamis import EventError, History, Matcher, Schema, WrongEventsError
 from tamis.matcher.limits import USUAL_STORE_LIMITS
 from tamis.matcher.matcher import matcher_over, new_store
 from tests.json_texts import ASKED, JsonTexts, WrongTextError, meaning
@@ -208,6 +208,23 @@ def test_names_given_twice_matter_if_someone_asks() -> None:
     matcher.add("other", "c = 2")
     with pytest.raises(EventError, match="'c' is given twice"):
         matcher.match_json_batch(b'{"c": 1, "c": 2}')
+
+
+def test_threads_name_the_errors_that_one_thread_names() -> None:
+    declared = {"a": "number", "b": "string", "c": "number", "x y": "string", "ä": "boolean"}
+    texts = JsonTexts(11)
+    data = [texts.line() for _ in range(120)]
+    answers = []
+    for threads in (1, 3):
+        limits = USUAL_STORE_LIMITS._replace(json_share_bytes=1_000)
+        matcher: Matcher[int] = matcher_over(new_store(schema=Schema.of(declared), limits=limits))
+        matcher.add_many(range(4), ["a >= 0.1", "b LIKE '%€%'", "c <> 3", '"x y" IS NULL OR ä'])
+        wrong: list[EventError] = []
+        pairs = matcher.match_json_batch(data, threads, wrong=wrong).to_pydict()
+        matches = sorted(zip(pairs["event"], pairs["subscription"], strict=True))
+        answers.append((matches, [(error.row, str(error)) for error in wrong], matcher.stats()["mismatched"]))
+    assert answers[0] == answers[1]
+    assert min(map(len, answers[0][:2])) > 10
 
 
 def test_a_schema_checks_lines() -> None:

@@ -110,7 +110,7 @@ def expected(matcher: Matcher[int], events: list[Any]) -> list[list[int]] | dict
 def compare(seed: int, count: int, strange: float, few: int) -> int:
     events, reference = Events(seed, strange), matcher_of()
     batch = [events.event() for _ in range(count)]
-    matcher = matcher_of(few_mappings=few, json_share_bytes=16 << 10)
+    matcher = matcher_of(few_mappings=few, mappings_at_once=16)
     wanted = expected(reference, batch)
     got = answers(matcher, batch, 1 + seed % 3)
     if isinstance(wanted, dict):

@@ -36,8 +36,8 @@ _REFUSED = {
 
 
 class _Source(Protocol):
-    def block(self) -> bytes:
-        """Some of the next bytes; none at the end."""
+    def block(self, most: int) -> bytes:
+        """Some of the next bytes, about `most` if they need no waiting; none at the end."""
         ...
 
     def pending(self) -> bool:
@@ -62,8 +62,8 @@ class ByteStream:
         self._source: _Source | None = None
         self._ahead = b""
 
-    def block(self) -> bytes:
-        """Some of the next bytes; none at the end.
+    def block(self, most: int = _BLOCK) -> bytes:
+        """Some of the next bytes; none at the end. Of a file, they are about `most`.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class ByteStream:
         try:
             if self._source is None:
                 self._source = self._opened()
-            return self._source.block()
+            return self._source.block(_BLOCK if self._size is None else most)
         except zlib.error as error:
             raise FileError(f"cannot be read: the gzip data is damaged ({error})", path=self.name) from None
         except (OSError, EOFError) as error:
@@ -104,6 +104,12 @@ class ByteStream:
         if not self._size:
             return None
         return 1.0 if self._raw.closed else min(1.0, self._raw.tell() / self._size)
+
+    def left(self) -> int | None:
+        """The bytes of a file that are not read; None if they are packed, or if its size is unknown."""
+        if self._size is None or not isinstance(self._source, _Raw):
+            return None
+        return 0 if self._raw.closed else max(self._size - self._raw.tell(), 0) + len(self._ahead)
 
     def close(self) -> None:
         """Close the file; stdin stays open."""
@@ -137,11 +143,11 @@ class _Raw:
         self._stream = stream
         self._start = start
 
-    def block(self) -> bytes:
+    def block(self, most: int) -> bytes:
         if self._start:
             start, self._start = self._start, b""
             return start
-        return _read(self._stream)
+        return _read(self._stream, most)
 
     def pending(self) -> bool:
         return bool(self._start)
@@ -170,9 +176,9 @@ class _Gzip:
         self._member: Any = None
         self._left = b""
 
-    def block(self) -> bytes:
+    def block(self, most: int) -> bytes:
         while True:
-            packed = self._left or self._raw.block()
+            packed = self._left or self._raw.block(_BLOCK)
             self._left = b""
             if not packed:
                 if self._member is not None:
@@ -202,8 +208,8 @@ class _Zstd:
 
         self._stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
 
-    def block(self) -> bytes:
-        return cast(bytes, self._stream.read(_BLOCK))
+    def block(self, most: int) -> bytes:
+        return cast(bytes, self._stream.read(most))
 
     def pending(self) -> bool:
         return True  # Arrow does not say.
@@ -228,8 +234,8 @@ def cannot_open(path: str, error: OSError | ValueError) -> FileError:
     return FileError(f"cannot be opened: {_reason(error)}", path=path)
 
 
-def _read(stream: BinaryIO) -> bytes:
-    return cast(bytes, cast(Any, stream).read1(_BLOCK))
+def _read(stream: BinaryIO, most: int = _BLOCK) -> bytes:
+    return cast(bytes, cast(Any, stream).read1(most))
 
 
 def _stdin() -> BinaryIO:

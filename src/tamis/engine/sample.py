@@ -9,9 +9,10 @@ On average, one of n matched events is taken. n grows from 1 to `SPARSEST`, and 
 count soon, and later sampling takes a tenth of a microsecond per event on average. Half of the sample is then younger than some
 45,000 events. The events are chosen at random: every n-th event would miss much of a stream that has a rhythm.
 
-    entries     [ event ] [ (table, row) ] [ event ] ...      as they were given: flat events, rows of tables
+    entries     [ event ] [ (table, row) ] [ unread ] ...     as they were given: flat events, rows of tables, what makes them
 
-A value outside the language counts as missing here.
+A value outside the language counts as missing here. Flattening a large event takes longer than matching ten of them, and a small
+matcher never plans. So events of batches are flattened when somebody first asks for the encoded sample.
 
 The sample is encoded when a plan is made. Statistics may be a little old, and small segments must not wait. So the encoding is
 used again until dimensions and constants have grown by a tenth, labels have moved, or an eighth of the sample is new.
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -57,7 +58,8 @@ _GROWTH = 0.1
 _RENEWED = SIZE // 8
 """New events after which the sample is encoded again."""
 
-Entry = FlatEvent | tuple[pa.Table, int]
+ReadEntry = FlatEvent | tuple[pa.Table, int]
+Entry = ReadEntry | Callable[[], FlatEvent]
 
 
 class _Encoding(NamedTuple):
@@ -79,7 +81,7 @@ class Sample:
         """Whether the calling thread is inside of a call here. A call that interrupts it takes no events."""
         self._random = random.Random(seed)
         self.entries: list[Entry] = []
-        """Flat events, and rows of tables."""
+        """Flat events, rows of tables, and functions that flatten an event."""
         self._taken = 0
         self._encoding: _Encoding | None = None
         self._rows_put = 0
@@ -146,7 +148,7 @@ class Sample:
             return
         if not isinstance(events, pa.Table):
             for row in rows:
-                self._put(events[row])
+                self._put(events.unread(row) if isinstance(events, Mappings | JsonLines) else events[row])
             return
         # Copied: a slice would keep the whole table alive.
         copied = _taken(events, rows)
@@ -165,7 +167,8 @@ class Sample:
 
     def _tidy(self) -> tuple[list[FlatEvent], list[pa.Table]]:
         """Join the rows of tables, and drop the rows that are no longer in the sample; returns all events."""
-        flat = [entry for entry in self.entries if not isinstance(entry, tuple)]
+        flat = [entry for entry in self.entries if isinstance(entry, dict)]
+        unread = [entry for entry in self.entries if not isinstance(entry, dict | tuple)]
         places: dict[int, tuple[pa.Table, list[int]]] = {}
         for entry in self.entries:
             if isinstance(entry, tuple):
@@ -175,9 +178,16 @@ class Sample:
             bare = table.replace_schema_metadata(None)
             alike.setdefault(bare.schema, []).append(_taken(bare, rows))
         tables = [pa.concat_tables(parts) for parts in alike.values()]
-        self.entries = [*flat, *((table, row) for table in tables for row in range(len(table)))]
+        self.entries = [*flat, *unread, *((table, row) for table in tables for row in range(len(table)))]
         self._rows_put = 0
         return flat, tables
+
+    def read(self, most: int) -> list[ReadEntry]:
+        """Some of the events, at most `most`: flat, or rows of tables."""
+        with self._lock:
+            found = [entry if isinstance(entry, dict | tuple) else entry() for entry in self.entries[:most]]
+            self.entries[: len(found)] = found
+            return found
 
     def forget_encoding(self) -> None:
         """Encode the sample again when somebody next asks for it."""
@@ -200,6 +210,7 @@ class Sample:
                 or words > (1 + _GROWTH) * kept.words
                 or self._taken - kept.taken > min(_RENEWED, kept.taken)
             ):
+                self.read(SIZE)
                 flat, tables = self._tidy()
                 # Leniently: a predicate may now ask about an attribute that was not checked when the event was taken.
                 parts = [encode_flat(flat, dimensions, lenient=True)]

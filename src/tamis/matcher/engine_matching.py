@@ -31,7 +31,15 @@ from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows
 from tamis.matcher.crew import Crew, largest_first
-from tamis.matcher.event_shares import Encoded, bounds_for, encoded_table, is_encoded_by_one, slices
+from tamis.matcher.event_shares import (
+    Encoded,
+    bounds_for,
+    encoded_lines,
+    encoded_mappings,
+    encoded_table,
+    is_encoded_by_one,
+    slices,
+)
 from tamis.matcher.ids import Id, Ids
 from tamis.matcher.keyed_engine import KeyedEngine
 from tamis.matcher.limits import StoreLimits
@@ -172,16 +180,17 @@ class EngineMatching(Store[ClauseRows]):
         return self._matched(encoded, events, by_one, workers, k, then)
 
     def match_mappings(self, events: Mappings, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
-        share_bytes = self.limits.json_share_bytes
+        at_once = self.limits.mappings_at_once
+        overlaps = workers.card is None and workers.threads > 1 and len(events) >= 2 * at_once
 
         def encoded() -> Iterator[Encoded]:
             encoder = MappingEncoder(events, self.dimensions, self.limits.few_mappings)
-            return encoded_table(encoder, events, False, workers, share_bytes)
+            return encoded_mappings(encoder, len(events), workers, at_once if overlaps else max(len(events), 1))
 
         # Flattening is not behind the gate: it may run any code, which may call the matcher.
         while True:
             try:
-                return self._matched(encoded, events, False, workers, k, then)
+                return self._matched(encoded, events, overlaps, workers, k, then)
             except UnknownClassesError as unknown:
                 events.flatten(unknown.rows)
             except UnevenError:
@@ -190,8 +199,7 @@ class EngineMatching(Store[ClauseRows]):
     def match_json(self, events: JsonLines, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         def encoded() -> Iterator[Encoded]:
             encoder = JsonEncoder(events, self.dimensions, self.schema)
-            # Reading takes longer than matching, so every thread reads.
-            return encoded_table(encoder, events, False, workers, self.limits.json_share_bytes)
+            return encoded_lines(encoder, events, workers, self.limits.json_share_bytes)
 
         return self._matched(encoded, events, False, workers, k, then)
 

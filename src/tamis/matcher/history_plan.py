@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from tamis.earlier.join_table import JoinTable, Split
 from tamis.earlier.phases import CONSTANTS_FIRST, Figures, Phases, attributes_left, estimated
 from tamis.earlier.prefilter import State
 from tamis.earlier.retained import Retained
-from tamis.engine.sample import Entry
+from tamis.engine.sample import ReadEntry
 from tamis.language.expression import Expression
 from tamis.language.joins import Exists, Quantified
 
@@ -96,7 +96,7 @@ def phases_of(
     subscriptions: int,
     matched: int,
     asked: Collection[str],
-    sample: Iterable[Entry],
+    sample: Sequence[ReadEntry],
 ) -> Phases:
     """The estimates of a matcher: for some of its expressions, and a sample of its events.
 
@@ -118,13 +118,13 @@ def phases_of(
     )
 
 
-def _present(asked: Collection[str], sample: Iterable[Entry]) -> float:
+def _present(asked: Collection[str], sample: Sequence[ReadEntry]) -> float:
     """How many of some attributes an event has, on average."""
-    counts = [sum(_has(entry, name) for name in asked) for entry in list(sample)[:LOOKED_AT]]
+    counts = [sum(_has(entry, name) for name in asked) for entry in sample]
     return sum(counts) / len(counts) if counts else len(asked)
 
 
-def _has(entry: Entry, name: str) -> bool:
+def _has(entry: ReadEntry, name: str) -> bool:
     if isinstance(entry, tuple):
         table, row = entry
         return (

@@ -216,7 +216,7 @@ class HistoryStore(HistoryMatching):
         expressions = [self.sources.expression(slot) for slot in slots]
         asked = {dimension.attribute for dimension in self.dimensions} - {JOINS_ONLY}
         counts = len(self), self.engine.counters.events
-        return phases_of(self._table, self._retained, expressions, *counts, asked, self.sample.entries)
+        return phases_of(self._table, self._retained, expressions, *counts, asked, self.sample.read(LOOKED_AT))
 
     def _skipped(self) -> int:
         """How many subscriptions the pre-filter skips at present. While an event is matched: when it was last counted."""

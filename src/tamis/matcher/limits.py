@@ -25,7 +25,9 @@ class StoreLimits(NamedTuple):
     """Bytes of a table that are worth a thread of their own to encode. Two threads with 0.2 MB each took 1.3 times as long as one
     thread. With 0.9 MB each, they took 0.7 times as long."""
     json_share_bytes: int = 1 << 17
-    """The same for JSON lines, which take longer."""
+    """The same for reading JSON lines, which takes longer."""
+    mappings_at_once: int = 1 << 14
+    """Mappings that one thread encodes while the other threads match those before them."""
     few_mappings: int = FEW_MAPPINGS
     """Mappings from which on a batch of them is encoded by column."""
     events_at_once: int = 4096

@@ -56,8 +56,8 @@ Keys = I64s
 State = tuple[list[str], list[int]]
 """The constants that a dimension knows, as strings and integers."""
 
-# Up to this many strings, looking up each string is cheaper than laying out all constants for the kernel.
-_FEW = 64
+# Up to this many strings, looking up each string is cheaper than a call of the kernel.
+_FEW = 16
 
 
 class Facet(StrEnum):

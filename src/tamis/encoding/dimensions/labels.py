@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.encoding.dimensions.texts import Texts
 from tamis.kernels.numbers import Bools, I64s
 
 # A constant takes at least 1 / 2**16 of its gap. So a million constants fit into a gap of 2**40.
@@ -103,7 +104,7 @@ class Labels:
         self.labels: list[int] = []
         self._label_of: dict[Any, int] = {}
         self._arrays: dict[str, I64s] = {}
-        self._texts: pa.Array | None = None
+        self._texts: Texts | None = None
         self.changed: Callable[[], None] = _nobody_waits
         """Called when keys of values may have changed."""
 
@@ -146,10 +147,10 @@ class Labels:
         """All labels, ascending."""
         return self._array("labels")
 
-    def texts(self) -> pa.Array:
+    def texts(self) -> Texts:
         """All constants, ascending, where they are strings."""
         if self._texts is None:
-            self._texts = pa.array(self.constants, pa.large_string())
+            self._texts = Texts(pa.array(self.constants, pa.large_string()))
         return self._texts
 
     def _array(self, name: str) -> I64s:

@@ -111,13 +111,13 @@ def reversed_texts(strings: pa.Array | Texts) -> Texts:
     return texts_of(strings).reversed
 
 
-def locate(strings: pa.Array | Texts, constants: pa.Array, labels: I64s, empty_key: int) -> I64s:
+def locate(strings: pa.Array | Texts, constants: pa.Array | Texts, labels: I64s, empty_key: int) -> I64s:
     """The key of every string among sorted constants: its label, or the key of its gap (see `labels`)."""
     keys = np.empty(len(strings), np.int64)
     if len(labels) == 0:
         keys[:] = empty_key
         return keys
-    _locate(*texts_of(strings).buffers, *Texts(constants).buffers, labels, keys)
+    _locate(*texts_of(strings).buffers, *texts_of(constants).buffers, labels, keys)
     return keys
 
 

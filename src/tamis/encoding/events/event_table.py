@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.columns import Column, Odd, Rows, decoded_texts, plain_texts, without_views
+from tamis.encoding.columns import Column, Odd, Rows, decoded_texts, integers, plain_texts, without_views
 from tamis.encoding.dimensions.dimension import AddressDimension, Facet
 from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions, Facets
 from tamis.encoding.dimensions.texts import Texts
@@ -29,6 +29,9 @@ from tamis.language.values import Kind
 
 # The number of strings from which a sample tells whether they all differ.
 _SAMPLED = 1024
+_LARGEST_SAMPLE = 4096
+_DRAWN = np.random.default_rng(0).random(_LARGEST_SAMPLE)
+"""Where in a column the strings of a sample are, from 0 to 1. Drawing them anew takes longer than encoding a short column."""
 _NOT_PLAIN = -2
 
 
@@ -377,9 +380,9 @@ def seem_to_differ(values: pa.Array) -> bool:
 
     If every string came twice, eight equal pairs would be expected. The sample is random because neighbours are often equal.
     """
-    count = 4 * math.isqrt(len(values))
-    drawn = np.random.default_rng(0).choice(len(values), count, replace=False, shuffle=False)
-    return bool(pc.count_distinct(values.take(pa.array(drawn))).as_py() == count)
+    count = min(4 * math.isqrt(len(values)), _LARGEST_SAMPLE)
+    drawn = np.unique((_DRAWN[:count] * len(values)).astype(np.int64))
+    return bool(pc.count_distinct(values.take(integers(drawn))).as_py() == len(drawn))
 
 
 def _spread(rows: Rows, codes: I32s, keys: Rows, counts: Rows) -> tuple[Rows, Rows]:

@@ -7,8 +7,10 @@ lines --json_scanner--> values --json_columns--> columns --event_table--> keys
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -34,6 +36,8 @@ MARK = b"\xef\xbb\xbf"
 """The byte order mark that some editors write at the beginning of a file. It is no part of the first line."""
 
 _LINE_FEED = 10
+_PIECE = 1 << 17
+"""Bytes that are searched for line feeds at once."""
 _VALUE_BYTES = 16
 """Bytes of lines for each value that there is room for at first."""
 
@@ -46,19 +50,24 @@ class JsonLines:
         self.numbers = numbers
 
     @staticmethod
-    def split(data: bytes | bytearray | memoryview, *, is_begin: bool = True) -> JsonLines:
-        """The lines of a text. Blank lines are no events. A byte order mark is left out if this `is_begin` of the text."""
+    def split(data: bytes | bytearray | memoryview) -> JsonLines:
+        """The lines of a text. Blank lines are no events. A byte order mark at the beginning is left out."""
+        return JsonLines.cut(data)[0]
+
+    @staticmethod
+    def cut(data: bytes | bytearray | memoryview, *, is_begin: bool = True) -> tuple[JsonLines, int]:
+        """The lines of a part of a text, and how many there are, blank ones included. See `split`."""
         if not len(data) or data[-1] != _LINE_FEED:
             data = bytes(data) + b"\n"
         data = bytes(data)  # not a copy if it is one already
         array = np.frombuffer(data, np.uint8)
-        # Python finds line feeds in a fifth of the time that NumPy takes.
-        sizes = np.array([len(line) for line in data.split(b"\n")], np.int64)[:-1]
-        end = np.cumsum(sizes + 1) - 1
-        start = end - sizes
+        # Piece by piece, which needs no new pages of memory.
+        pieces = (array[first : first + _PIECE] == _LINE_FEED for first in range(0, len(array), _PIECE))
+        end = np.concatenate([np.flatnonzero(piece) + at * _PIECE for at, piece in enumerate(pieces)])
+        start = np.append(0, end[:-1] + 1)
         if is_begin and array[: len(MARK)].tobytes() == MARK:
             start[0] = len(MARK)
-        return JsonLines(Lines(array, start, end), np.arange(len(end))).without_blanks()
+        return JsonLines(Lines(array, start, end), np.arange(len(end))).without_blanks(), len(end)
 
     @staticmethod
     def of(texts: Sequence[bytes]) -> JsonLines:
@@ -78,9 +87,11 @@ class JsonLines:
 
     def __getitem__(self, row: int) -> FlatEvent:
         """The flat form of an event; empty if it is wrong."""
-        with suppress(EventError):
-            return flatten(read_event(self.text(row), lambda: NOTHING))
-        return {}
+        return _flat(self.text(row))
+
+    def unread(self, row: int) -> Callable[[], FlatEvent]:
+        """A function that gives the flat form of an event. It keeps the text of this line alone."""
+        return functools.partial(_flat, self.text(row))
 
     def text(self, row: int) -> bytes:
         """A line without its end."""
@@ -105,11 +116,19 @@ class JsonLines:
         return self.without(blank) if blank else self
 
 
-class _Read(NamedTuple):
+def _flat(text: bytes) -> FlatEvent:
+    with suppress(EventError):
+        return flatten(read_event(text, lambda: NOTHING))
+    return {}
+
+
+class LinesRead(NamedTuple):
     """Lines as columns, and the errors of lines that are wrong as a whole, by row."""
 
     columns: list[Column | Odd]
     wrong: dict[int, EventError]
+    size: int
+    """How many lines there are."""
 
 
 class JsonEncoder:
@@ -139,13 +158,25 @@ class JsonEncoder:
         WrongEventsError
             It counts rows from `first` on.
         """
-        read = read_columns(
-            self._lines.slice(first, last), self._names, self._attributes, Asked.of(self._dimensions, self._schema)
-        )
+        return self.encoded([self.read(first, last)])
+
+    def read(self, first: int, last: int) -> LinesRead:
+        """The values of the rows from `first` up to `last`, by column. Wrong lines are noted, not raised."""
+        asked = Asked.of(self._dimensions, self._schema)
+        return read_columns(self._lines.slice(first, last), self._names, self._attributes, asked)
+
+    def encoded(self, parts: Sequence[LinesRead]) -> EncodedEvents:
+        """The keys of rows that were read in parts which follow each other.
+
+        Raises
+        ------
+        WrongEventsError
+        """
+        read = joined(parts)
         right = _right_columns(read, self._schema)
         if read.wrong and not self._lenient:
             raise WrongEventsError(read.wrong)
-        return encode_columns(right, self._dimensions, last - first)
+        return encode_columns(right, self._dimensions, read.size)
 
 
 def wrong_lines(lines: JsonLines, asked: Asked, schema: Schema | None) -> dict[int, EventError]:
@@ -155,10 +186,13 @@ def wrong_lines(lines: JsonLines, asked: Asked, schema: Schema | None) -> dict[i
     return dict(sorted(read.wrong.items()))
 
 
-def _right_columns(read: _Read, schema: Schema | None) -> list[Column]:
-    """The columns that keep to the schema. The first error of each other row is noted in `read.wrong`."""
+def _right_columns(read: LinesRead, schema: Schema | None) -> list[Column]:
+    """The columns that keep to the schema. An error of each other row is noted in `read.wrong`.
+
+    It is that of the first attribute and kind by name, since the order of columns depends on other rows.
+    """
     right: list[Column] = []
-    for found in checked(read.columns, schema, texts=False):
+    for found in checked(sorted(read.columns, key=_form_of), schema, texts=False):
         if isinstance(found, Column):
             right.append(found)
             continue
@@ -167,7 +201,11 @@ def _right_columns(read: _Read, schema: Schema | None) -> list[Column]:
     return right
 
 
-def read_columns(lines: JsonLines, names: Names, attributes: list[str], asked: Asked) -> _Read:
+def _form_of(column: Column | Odd) -> tuple[str, str]:
+    return column.attribute or "", column.kind.value if isinstance(column, Column) else ""
+
+
+def read_columns(lines: JsonLines, names: Names, attributes: list[str], asked: Asked) -> LinesRead:
     """The values of some attributes. `attributes` has their names by number."""
     found, count, odd = _scanned(lines.lines, names)
     columns: list[Column | Odd] = list(columns_of(found, count, lines.lines.data, attributes))
@@ -180,7 +218,41 @@ def read_columns(lines: JsonLines, names: Names, attributes: list[str], asked: A
             wrong[row] = error
     if events:
         columns += flat_columns(events, itertools.compress(attributes, names.is_asked))
-    return _Read(columns, wrong)
+    return LinesRead(columns, wrong, len(lines))
+
+
+def joined(parts: Sequence[LinesRead]) -> LinesRead:
+    """Lines that follow each other, as if they had been read together: columns of one form become one column."""
+    if len(parts) == 1:
+        return parts[0]
+    alike: dict[tuple[Any, ...], list[Column]] = {}
+    odd: list[Odd] = []
+    wrong: dict[int, EventError] = {}
+    first = 0
+    for part in parts:
+        # A part may have several columns of one form, whose rows overlap.
+        seen: Counter[tuple[Any, ...]] = Counter()
+        for found in part.columns:
+            moved = found._replace(rows=found.rows + first)
+            if isinstance(moved, Odd):
+                odd.append(moved)
+                continue
+            form = moved.attribute, moved.kind, str(_type_of(moved))
+            alike.setdefault((*form, seen[form]), []).append(moved)
+            seen[form] += 1
+        wrong |= {first + row: error for row, error in part.wrong.items()}
+        first += part.size
+    return LinesRead([*odd, *map(_one_column, alike.values())], wrong, first)
+
+
+def _type_of(column: Column) -> Any:
+    return column.values.dtype if isinstance(column.values, np.ndarray) else column.values.type
+
+
+def _one_column(columns: list[Column]) -> Column:
+    values = [column.values for column in columns]
+    together = np.concatenate(values) if isinstance(values[0], np.ndarray) else pa.concat_arrays(values)
+    return columns[0]._replace(rows=np.concatenate([column.rows for column in columns]), values=together)
 
 
 def _scanned(lines: Lines, names: Names) -> tuple[Found, int, Bools]:

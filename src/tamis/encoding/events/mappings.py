@@ -6,10 +6,13 @@ flattened               {..}               by row: the flat forms of events that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tamis.language.event import FlatEvent, flatten
+
+_CONSTANT = frozenset({str, int, float, bool, type(None)})
 
 
 class Mappings:
@@ -31,6 +34,13 @@ class Mappings:
         """
         flat = self.flattened.get(row)
         return flatten(self.events[row], row=row) if flat is None else flat
+
+    def unread(self, row: int) -> Callable[[], FlatEvent] | FlatEvent:
+        """A function that gives the flat form of an event as it is now; the flat form itself if its values may change."""
+        event = self.events[row]
+        if row in self.flattened or type(event) is not dict or set(map(type, event.values())) - _CONSTANT:
+            return self[row]
+        return functools.partial(flatten, event.copy())
 
     def flat(self) -> list[FlatEvent]:
         """The flat forms of all events.
