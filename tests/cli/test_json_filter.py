@@ -12,6 +12,7 @@ from tamis import parse
 from tamis.cli.diagnostics import Diagnostics, OnError
 from tamis.cli.event_filter import EventFilter
 from tamis.cli.filter_run import FilterRun
+from tamis.cli.kernel_choice import KernelChoice
 from tamis.errors import FileError
 from tests.json_texts import JsonTexts
 
@@ -32,7 +33,11 @@ def outcome(path: Path, expression: str, one_by_one: int, on_error: OnError, *, 
     written: list[bytes] = []
     diagnostics = Diagnostics(on_error, quiet=True, progress=False)
     run = FilterRun(
-        EventFilter(parse(expression)), diagnostics, write=written.append, invert=invert, one_by_one=one_by_one
+        EventFilter(parse(expression)),
+        diagnostics,
+        write=written.append,
+        invert=invert,
+        choice=KernelChoice(one_by_one, loading=0),
     )
     stopped_at = None
     try:

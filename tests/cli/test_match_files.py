@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import os
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tamis.cli.match_files import ROWS_AT_ONCE, open_matches
+from tamis.cli.match_files import ROWS_AT_ONCE, open_matches, write_all
 from tamis.errors import FileError
 
 SCHEMA = pa.schema({"event": pa.int64(), "subscription": pa.string()})
@@ -138,3 +139,16 @@ def test_parquet_needs_a_file() -> None:
 def test_errors_of_the_work_pass_through(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^mine$"), open_matches(str(tmp_path / "m.csv")):
         raise ValueError("mine")
+
+
+def test_a_stream_that_takes_a_part_at_a_time_gets_everything() -> None:
+    taken: list[bytes] = []
+
+    class Slow(io.BytesIO):
+        def write(self, data: Any) -> int:
+            taken.append(bytes(data[:3]))
+            return len(taken[-1])
+
+    write_all(Slow(), b"ten bytes!")
+    assert b"".join(taken) == b"ten bytes!"
+    write_all(Slow(), b"")

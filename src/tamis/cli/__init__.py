@@ -30,7 +30,8 @@ Runs and output:
     match_run           one pass over events                         match_files          matches to a file
     event_filter        one expression on one event                  table_filter         on the rows of a table
     json_filter         on many lines of JSON                        json_blocks          lines of JSON, many at a time
-    filter_run          one pass over files for it                   check_report         findings about a file
+    kernel_choice       whether it is worth loading kernels          check_report         findings about a file
+    filter_run          one pass over files for it
     sigma_files         one pass of Sigma rules
     generate_options    options of `tamis generate` for one style
     diagnostics         messages, progress and bad lines on stderr   error_file           all bad lines in a file

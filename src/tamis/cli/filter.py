@@ -12,6 +12,7 @@ from tamis.cli.error_file import open_errors
 from tamis.cli.event_files import expanded
 from tamis.cli.exit_status import FAILED, NOT_MATCHED, SKIPPED
 from tamis.cli.expression_text import read_expression
+from tamis.cli.match_files import write_all
 from tamis.cli.options import (
     errors_option,
     event_format_option,
@@ -96,5 +97,5 @@ def filter_events(
 
 
 def _print(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
+    write_all(sys.stdout.buffer, data)
     sys.stdout.buffer.flush()

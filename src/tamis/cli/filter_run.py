@@ -11,6 +11,7 @@ from tamis.cli.event_files import format_of
 from tamis.cli.event_filter import EventFilter
 from tamis.cli.event_lines import CsvEvents, EventLine, JsonEvents, line_problem
 from tamis.cli.json_blocks import JsonBlock, block_of, whole_lines
+from tamis.cli.kernel_choice import KernelChoice
 from tamis.cli.lines import BOM
 from tamis.cli.parquet_rows import ParquetRows
 from tamis.errors import EventError, FileError, TableError
@@ -19,8 +20,6 @@ from tamis.language.schema import Schema
 if TYPE_CHECKING:
     from tamis.cli.json_filter import JsonFilter
 
-_ONE_BY_ONE = 5_000
-"""The first lines of JSON, which the evaluator decides one by one: see `json_filter`. From them come hints if none matches."""
 _WRITTEN_TOGETHER = 1_000
 """Lines written at a time. A live stream writes earlier if no more lines can be read now."""
 
@@ -36,8 +35,8 @@ class FilterRun:
         Whether to select the events that do not match.
     schema : Schema, optional
         As of `EventFile`.
-    one_by_one : int
-        The lines of JSON to decide one by one before many are decided together.
+    choice : KernelChoice, optional
+        Decides which lines of JSON kernels decide together.
     """
 
     def __init__(
@@ -48,9 +47,9 @@ class FilterRun:
         write: Callable[[bytes], None] | None = None,
         invert: bool = False,
         schema: Schema | None = None,
-        one_by_one: int = _ONE_BY_ONE,
+        choice: KernelChoice | None = None,
     ) -> None:
-        self._one_by_one = one_by_one
+        self._choice = choice or KernelChoice()
         self._json_filter: JsonFilter | None = None
         self.matched = 0
         self.selected = 0
@@ -104,16 +103,18 @@ class FilterRun:
         before = 0
         for data in whole_lines(stream):
             at = len(BOM) if before == 0 and data.startswith(BOM) else 0
-            while self._one_by_one and at < len(data):
+            alone = self._choice.alone(data, stream.left())
+            while alone and at < len(data):
                 end = data.find(b"\n", at)
                 line = data[at:] if end < 0 else data[at:end]
                 at, before = at + len(line) + 1, before + 1
                 if line and not line.isspace():
                     self._line(events.line(before, line), stream.name)
-                    self._one_by_one -= 1
+                alone -= 1
             if at < len(data):
-                self._together(block_of(data[at:], before), stream.name)
-                before += data.count(b"\n", at)
+                block = block_of(data[at:] if at else data, before)
+                self._together(block, stream.name)
+                before += block.lines
             self._flush()
 
     def _together(self, block: JsonBlock, name: str) -> None:

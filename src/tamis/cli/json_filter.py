@@ -1,7 +1,6 @@
 """Lines of JSON that one expression selects, many lines at a time, with kernels.
 
-Kernels are compiled at their first use, which takes longer than the evaluator needs for the first lines of a file. So the
-evaluator decides those.
+Loading kernels takes longer than the evaluator needs for a small file. `kernel_choice` decides when it pays.
 """
 
 from __future__ import annotations

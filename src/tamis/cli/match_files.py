@@ -29,6 +29,13 @@ ROWS_AT_ONCE = 1 << 18
 """Matches written at a time. This bounds the text in memory, and keeps it within the 2 GB of an Arrow string array."""
 
 
+def write_all(stream: BinaryIO, data: bytes | memoryview) -> None:
+    """Write all bytes. A stream without a buffer, such as stdout of `python -u`, may take a part at a time."""
+    left = memoryview(data)
+    while left:
+        left = left[stream.write(left) :]
+
+
 class MatchWriter(ABC):
     """Takes tables of matches, all with the same columns."""
 
@@ -54,7 +61,7 @@ class MatchWriter(ABC):
             pieces = [piece for pair in zip(around, values, strict=False) for piece in pair]
             lines = pc.binary_join_element_wise(*pieces, around[-1], "")
             size = pc.sum(pc.binary_length(lines)).as_py()
-            self.stream.write(memoryview(lines.buffers()[2])[:size])
+            write_all(self.stream, memoryview(lines.buffers()[2])[:size])
         self.stream.flush()
 
 

@@ -21,7 +21,7 @@ class Pace:
     """The number of events matched at once: few enough to show progress and to keep their matches in memory."""
 
     def __init__(self) -> None:
-        self.events = 128
+        self.events = 1024
 
     def learn(self, seconds: float, matches: int) -> None:
         """Adapt the number to the time and the matches of the last events."""
