@@ -12,7 +12,7 @@ from tamis.workload.arrays import offsets
 from tamis.workload.detection import DetectionConfig
 from tamis.workload.detection.draw import draw_rule
 from tamis.workload.detection.events import Event, draw_event, plant
-from tamis.workload.detection.fields import FIELDS
+from tamis.workload.detection.fields import FIELDS, LOG_SOURCE_FIELDS, SOURCES
 from tamis.workload.draw import SUBSCRIPTION_BLOCK
 from tamis.workload.workload import Workload
 
@@ -36,7 +36,8 @@ class RuleWorkload(Workload):
     @cached_property
     def attribute_names(self) -> list[str]:
         """The names of the fields: first the fields that rules use, then the other fields of events."""
-        return list(dict.fromkeys([*FIELDS, *draw_event(Random(0), 0)]))
+        events = [draw_event(Random(0), 0, source) for source in SOURCES]
+        return list(dict.fromkeys([*FIELDS, *LOG_SOURCE_FIELDS, *(name for event in events for name in event)]))
 
     @property
     def subscription_schema(self) -> pa.Schema:
@@ -80,10 +81,12 @@ class RuleWorkload(Workload):
     def _event(self, number: int) -> Event:
         """An event by its number. Planted event k satisfies rule k."""
         rng = Random(f"event {number} of {self.config.seed}")
-        event = draw_event(rng, number)
         before, after = (int(self.config.planted_share * count) for count in (number, number + 1))
-        if after > before:
-            plant(self._rule(before % self.config.subscriptions), event, rng)
+        if after == before:
+            return draw_event(rng, number)
+        rule = self._rule(before % self.config.subscriptions)
+        event = draw_event(rng, number, rule.source)
+        plant(rule, event, rng)
         return event
 
     def _other_event(self, number: int) -> Event:

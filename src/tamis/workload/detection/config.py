@@ -24,7 +24,7 @@ class DetectionConfig(Config):
     events : int or None
         The number of events that `write` writes. None: 1,000.
     other_events : int
-        The number of other events that `write` writes. None of them is planted; of a hundred, a few satisfy a rule.
+        The number of other events that `write` writes. None of them is planted; of a thousand, a few satisfy a rule.
     seed : int
         Chooses one of the workloads that these parameters describe.
 

@@ -1,4 +1,4 @@
-"""The fields, and the sources of events. A rule is about one source and uses only the fields of this source.
+"""The fields, and the sources of events. A rule is about one source: it asks for its log source and uses only its fields.
 
 The field of a list of conditions depends on the shape of the list. Conditions on programs usually have the end of a path,
 conditions on commands a part, conditions on names the whole name. A field is drawn by its weight in the source times the
@@ -36,11 +36,21 @@ class Field(NamedTuple):
     weight: float
 
 
-class Source:
-    """A source of events: its share of the rules, and the fields that these rules use. Shared and never changed."""
+LOG_SOURCE = "logsource."
+"""Before the names of the fields that say where an event is from."""
 
-    def __init__(self, share: float, fields: list[Field]) -> None:
+
+class Source:
+    """A source of events: its share of the rules, and the fields that these rules use. Shared and never changed.
+
+    `seen` is its share of the events. Most events are from sources that few rules are about. `log_source` is what its rules ask
+    for: category, product or service.
+    """
+
+    def __init__(self, share: float, seen: float, log_source: Mapping[str, str], fields: list[Field]) -> None:
         self.share = share
+        self.seen = seen
+        self.log_source = log_source
         self.fields = fields
 
     @cached_property
@@ -56,14 +66,20 @@ class Source:
         }
 
 
-def _source(share: float, *fields: tuple[str, Text, float]) -> Source:
-    return Source(share, [Field(*field) for field in fields])
+def _source(share: float, seen: float, log_source: Mapping[str, str], *fields: tuple[str, Text, float]) -> Source:
+    return Source(share, seen, log_source, [Field(*field) for field in fields])
+
+
+def _endpoint(category: str) -> Mapping[str, str]:
+    return {"category": category, "product": "endpoint"}
 
 
 _NAMED = [
     _source(
-        0.38,
-        ("CommandLine", Text.COMMAND, 40),
+        0.43,
+        0.03,
+        _endpoint("process_start"),
+        ("CommandLine", Text.COMMAND, 200),
         ("Image", Text.PATH, 30),
         ("ParentImage", Text.PATH, 13),
         ("OriginalFileName", Text.NAME, 12),
@@ -78,16 +94,27 @@ _NAMED = [
         ("ParentUser", Text.NAME, 0.3),
         ("LogonId", Text.NAME, 0.3),
     ),
-    _source(0.11, ("TargetFilename", Text.PATH, 40), ("Image", Text.PATH, 10), ("User", Text.NAME, 1)),
     _source(
-        0.12,
+        0.08,
+        0.06,
+        _endpoint("file_write"),
+        ("TargetFilename", Text.PATH, 30),
+        ("Image", Text.PATH, 12),
+        ("User", Text.NAME, 1),
+    ),
+    _source(
+        0.08,
+        0.1,
+        _endpoint("registry_write"),
         ("TargetObject", Text.KEY, 40),
         ("Details", Text.NAME, 12),
         ("Image", Text.PATH, 8),
         ("EventType", Text.NAME, 3),
     ),
     _source(
+        0.04,
         0.05,
+        _endpoint("library_load"),
         ("ImageLoaded", Text.PATH, 30),
         ("Image", Text.PATH, 12),
         ("Signature", Text.NAME, 2),
@@ -97,6 +124,8 @@ _NAMED = [
     ),
     _source(
         0.05,
+        0.06,
+        _endpoint("network_connection"),
         ("DestinationHostname", Text.HOST, 20),
         ("QueryName", Text.HOST, 12),
         ("Image", Text.PATH, 10),
@@ -106,7 +135,9 @@ _NAMED = [
         ("Protocol", Text.NAME, 1),
     ),
     _source(
-        0.06,
+        0.07,
+        0.15,
+        _endpoint("script_block"),
         ("ScriptBlockText", Text.COMMAND, 40),
         ("Payload", Text.COMMAND, 8),
         ("ContextInfo", Text.COMMAND, 4),
@@ -115,7 +146,9 @@ _NAMED = [
         ("EventID", Text.NAME, 1),
     ),
     _source(
-        0.03,
+        0.05,
+        0.42,
+        {"product": "endpoint", "service": "audit"},
         ("EventID", Text.NAME, 10),
         ("Provider_Name", Text.NAME, 6),
         ("Channel", Text.NAME, 2),
@@ -125,8 +158,12 @@ _NAMED = [
         ("ServiceFileName", Text.PATH, 4),
         ("PipeName", Text.PATH, 3),
         ("TaskContent", Text.COMMAND, 2),
+        ("Message", Text.COMMAND, 1),
     ),
 ]
+
+_OTHERS_SEEN = 0.06
+"""The share of events from all sources of less common fields."""
 
 _SUBJECTS = """
 Account Archive Bucket Certificate Cluster Container Credential Database Device Directory Domain Firewall Function Gateway
@@ -157,7 +194,16 @@ def _others(count: int) -> list[Source]:
         fields[subject].append(Field(subject + name, text, weight))
     weights = [1 / (rank + 5) for rank in range(len(fields))]
     left = 1 - sum(source.share for source in _NAMED)
-    return [Source(left * weight / sum(weights), each) for weight, each in zip(weights, fields.values(), strict=True)]
+    return [
+        Source(left * weight / sum(weights), _OTHERS_SEEN * weight / sum(weights), _log_source(rank, subject), each)
+        for rank, (weight, (subject, each)) in enumerate(zip(weights, fields.items(), strict=True))
+    ]
+
+
+def _log_source(rank: int, subject: str) -> Mapping[str, str]:
+    """The log source of less common fields. Rules about one in four such sources ask for a category alone."""
+    name = subject.lower()
+    return {"category": name} if rank % 4 == 3 else {"product": "cloud", "service": name}
 
 
 def _names(sources: list[Source]) -> list[str]:
@@ -168,8 +214,21 @@ SOURCES = [*_NAMED, *_others(FIELD_COUNT - len(_names(_NAMED)))]
 FIELDS: list[str] = _names(SOURCES)
 """The names of all fields that rules use."""
 
+LOG_SOURCE_FIELDS = [LOG_SOURCE + name for name in ("category", "product", "service")]
+
+_QUIET = Source(0, 1 - sum(source.seen for source in SOURCES), {"category": "disk_access", "product": "endpoint"}, [])
+"""A source that no rule is about."""
+
 _CUMULATIVE = list(accumulate(source.share for source in SOURCES))
+_SEEN = [*SOURCES, _QUIET]
+_CUMULATIVE_SEEN = list(accumulate(source.seen for source in _SEEN))
 
 
 def draw_source(rng: Random) -> Source:
+    """The source of a rule."""
     return rng.choices(SOURCES, cum_weights=_CUMULATIVE)[0]
+
+
+def draw_seen_source(rng: Random) -> Source:
+    """The source of an event."""
+    return rng.choices(_SEEN, cum_weights=_CUMULATIVE_SEEN)[0]

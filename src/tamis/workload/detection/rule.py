@@ -1,9 +1,10 @@
-"""Rules: an AND of selections and of NOT filters.
+"""Rules: an AND of a log source, of selections and of NOT filters.
 
+log source  what an event must be about; conditions that all rules of a source begin with
 selection   conditions on one field or on several; one of them must hold
 filter      lists of conditions; the filter excludes an event if each list has a condition that holds
 
-(Image ILIKE '%\\x.exe' OR OriginalFileName ILIKE 'x.exe') AND CommandLine ILIKE '% -y%' AND NOT (User ILIKE 'z')
+logsource.category = 'c' AND (Image ILIKE '%\\x.exe' OR User ILIKE 'x') AND CommandLine ILIKE '% -y%' AND NOT (User ILIKE 'z')
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 from tamis.language.expression import Expression, Not, Predicate, all_of, any_of
 from tamis.language.operators import Operator
-from tamis.workload.detection.fields import Field
+from tamis.workload.detection.fields import LOG_SOURCE, Field, Source
 from tamis.workload.detection.texts import Shape
 
 
@@ -35,11 +36,16 @@ Conditions = list[Condition]
 
 
 class Rule(NamedTuple):
+    source: Source
     selections: list[Conditions]
     filters: list[list[Conditions]]
 
     def expression(self) -> Expression:
-        terms = [_any(selection) for selection in self.selections]
+        terms: list[Expression] = [
+            Predicate.unchecked(LOG_SOURCE + name, Operator.EQ, (value,), None)
+            for name, value in self.source.log_source.items()
+        ]
+        terms += [_any(selection) for selection in self.selections]
         if self.filters:
             terms.append(Not(any_of(*[all_of(*[_any(each) for each in lists]) for lists in self.filters])))
         return all_of(*terms)
