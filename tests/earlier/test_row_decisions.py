@@ -13,7 +13,8 @@ import tamis
 from tamis.earlier.chunks import ListedEvents
 from tamis.earlier.join_table import EventJoins
 from tamis.earlier.retained import Retained
-from tamis.earlier.row_decisions import FALSE, OPEN, TRUE, UNKNOWN, RowDecisions
+from tamis.earlier.row_decisions import RowDecisions
+from tamis.earlier.row_programs import FALSE, OPEN, TRUE, UNKNOWN
 from tamis.language.evaluate import evaluate_flat
 from tamis.language.event import flatten
 from tamis.language.joins import Exists, Join, Quantified
@@ -49,7 +50,8 @@ def test_a_batch_is_decided_as_the_evaluator_does() -> None:
             assert firsts is not None
             decisions = RowDecisions(retained.window, ListedEvents(batch), firsts, rows, intake.base)
             asked = [join() for _ in range(12)]
-            truths = [decisions.truths(each, rows).tolist() for each in asked]
+            pairs = np.repeat(rows, len(asked)), np.tile(np.arange(len(asked)), len(rows))
+            truths = decisions.truths(asked, pairs[1], pairs[0]).reshape(len(rows), -1).T.tolist()
             for row, event in enumerate(batch):
                 before, joins = [*earlier, *batch[:row]][-12:], EventJoins(event, intake.history(row))
                 for each, found in zip(asked, truths, strict=True):

@@ -7,6 +7,7 @@ leaving           the order in which events leave
 event_log         all retained events in order of arrival, and columns of their attributes
 chunks            where the log keeps events: packed bytes, or tables of Arrow
 alike             events of one form, by attribute
+number_events     events of numbers alone, in flat arrays
 column            the values of one attribute, in keys
 key_ranges        keys of values, and the ranges of keys that satisfy a comparison
 shelf             the events of one history
@@ -15,7 +16,9 @@ block_summary     summaries of blocks of events: the kernels of attribute_index
 key_chains        chains of events with equal keys
 chain_search      a walk of such a chain, until an event satisfies EXISTS
 decisions         the truth of joins for one event
-row_decisions     the truth of a join for many rows of a batch
+row_programs      rests as programs for a kernel
+row_joins         the kernels that decide the joins of a batch
+row_decisions     the truths of rests for many rows of a batch, by these kernels
 flat_text         flat events as JSON text, for files
 implied           table 2 of the paper: what a constant and a join say together of earlier events
 needs             what a subscription needs of earlier events

@@ -69,6 +69,18 @@ class AlikeEvents:
             columns.append(zip(chosen))
         return [dict(zip(self._values, each, strict=True)) for each in zip(*columns, strict=True)]
 
+    def values(self, attribute: str) -> list[Given]:
+        """The values of an attribute in all events."""
+        if attribute not in self._values:
+            return [None] * self._count
+        _, values = self._values[attribute]
+        found: list[Given] = values.to_pylist() if isinstance(values, pa.Array) else values.tolist()
+        return found
+
+    def table(self) -> pa.Table:
+        """The events as a table."""
+        return pa.table({name: values for name, (_, values) in self._values.items()})
+
     def fill(self, column: Column, numbers: I64s) -> None:
         """Append the values of all events to a column."""
         found = self._values.get(column.attribute)

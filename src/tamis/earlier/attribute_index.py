@@ -28,7 +28,6 @@ from tamis.earlier.block_summary import (
     find,
     summarize,
     summarize_blocks,
-    summary_at,
 )
 from tamis.earlier.column import Column
 from tamis.earlier.key_chains import KeyChains
@@ -96,13 +95,7 @@ class AttributeIndex:
     def follow(self, line: Line, chains: KeyChains | None = None) -> None:
         """Take the present line, and chains of its keys if there are any."""
         self._chains = chains
-        if self.changes != self.column.changes:
-            self.forget()
-            self.changes = self.column.changes
-        self._line = line
-        blocks = line.end // self._size
-        if blocks > self._blocks or self._stale:
-            self._summarize(blocks)
+        self._cover(line)
         summarize(line, self._size, self._blocks, self._by.numbers, self._summary)
         self._numbers = numbers = self._summary.tolist()
         self.counts = numbers[::OF_DOMAIN]
@@ -111,6 +104,23 @@ class AttributeIndex:
             for domain in _OF_DOMAINS
             if self.counts[domain]
         ]
+
+    def core(self, line: Line) -> I64s:
+        """The summary of a line. To ask for more, `follow` a line first."""
+        summary = np.empty(SUMMARY, np.int64)
+        self._cover(line)
+        summarize(line, self._size, self._blocks, self._by.numbers, summary)
+        return summary
+
+    def _cover(self, line: Line) -> None:
+        """Take a line, and let its blocks have summaries."""
+        if self.changes != self.column.changes:
+            self.forget()
+            self.changes = self.column.changes
+        self._line = line
+        blocks = line.end // self._size
+        if blocks > self._blocks or self._stale:
+            self._summarize(blocks)
 
     def is_shown(self, domain: int, wanted: KeyRange, inside: bool, first: int) -> bool:
         """Whether the event that had the lowest or the highest key is there, and this key is `inside` of a range, or is not.
@@ -121,10 +131,6 @@ class AttributeIndex:
         return (numbers[at + LOW_AT] >= first and (lo <= numbers[at + LOW] <= hi) is inside) or (
             numbers[at + HIGH_AT] >= first and (lo <= numbers[at + HIGH] <= hi) is inside
         )
-
-    def summary(self, domain: int) -> tuple[int, int, int]:
-        """The number of events of a domain, their lowest and their highest key."""
-        return summary_at(self._summary, domain)
 
     def _summarize(self, blocks: int) -> None:
         """Summarize new blocks, and those that an event left early."""

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from tamis.earlier.key_ranges import DOMAINS
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import brief_kernel, inlined
@@ -52,19 +50,6 @@ class Summaries(NamedTuple):
     """The keys of each block in order, if it was ordered."""
     places: I64s
     """The position of each of these keys."""
-
-
-class Ends(NamedTuple):
-    """Of one domain, at several moments: how many events, the lowest and the highest key."""
-
-    counts: I64s
-    lows: I64s
-    highs: I64s
-
-
-def ends_of(size: int, count: int = 0, low: int = KEY_MAX, high: int = KEY_MIN) -> Ends:
-    """The same summary at several moments."""
-    return Ends(np.full(size, count, np.int64), np.full(size, low, np.int64), np.full(size, high, np.int64))
 
 
 def summary_at(numbers: I64s, domain: int) -> tuple[int, int, int]:
@@ -166,30 +151,3 @@ def find(
                     found[count] = by.places[j]
                 count += 1
     return min(count, most)
-
-
-@brief_kernel
-def ends_at(line: Line, domain: int, core: Ends, firsts: I64s, positions: I64s, out: Ends) -> None:
-    """The summary of a domain for some histories, each from one of `firsts` to one of `positions`. Both ascend.
-
-    `core` is the summary of what is part of all histories: the events from the last of `firsts` to the first of `positions`.
-    """
-    count, low, high = core.counts[0], core.lows[0], core.highs[0]
-    at = positions[0]
-    for i in range(len(positions)):
-        while at < positions[i]:
-            if line.domains[at] == domain:
-                count += 1
-                low, high = min(low, line.keys[at]), max(high, line.keys[at])
-            at += 1
-        out.counts[i], out.lows[i], out.highs[i] = count, low, high
-    count, low, high = 0, KEY_MAX, KEY_MIN
-    at = firsts[-1]
-    for i in range(len(firsts) - 1, -1, -1):
-        while at > firsts[i]:
-            at -= 1
-            if line.domains[at] == domain:
-                count += 1
-                low, high = min(low, line.keys[at]), max(high, line.keys[at])
-        out.counts[i] += count
-        out.lows[i], out.highs[i] = min(out.lows[i], low), max(out.highs[i], high)

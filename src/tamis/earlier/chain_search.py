@@ -19,8 +19,8 @@ from tamis.earlier.column import Column
 from tamis.earlier.key_chains import NOBODY, KeyChains, place_of, read_chains
 from tamis.earlier.key_ranges import MISSING, ODD
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
-from tamis.kernels.fields import packed_fields, reader_of, words_in
-from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
+from tamis.kernels.fields import reader_of, words_in
+from tamis.kernels.kernel import brief_kernel, inlined
 from tamis.kernels.numbers import I8s, I64s
 from tamis.kernels.packed import Packed
 
@@ -37,17 +37,6 @@ class Test(NamedTuple):
 
     column: Column
     wanted: Wanted
-    negated: bool
-
-
-class RowTest(NamedTuple):
-    """The same for rows of a batch, each with keys of its own: those from `los` to `his` of a domain."""
-
-    column: Column
-    domains: I8s
-    """MISSING if no event satisfies the test for a row."""
-    los: I64s
-    his: I64s
     negated: bool
 
 
@@ -77,19 +66,8 @@ class _Range(NamedTuple):
     hi: int
 
 
-class _RowTest(NamedTuple):
-    """A test of rows as packed words."""
-
-    domains: I8s
-    keys: I64s
-    of_rows: I8s
-    los: I64s
-    his: I64s
-    negated: int
-
-
-_TEST, _RANGE, _ROW_TEST = words_in(_Test), words_in(_Range), words_in(_RowTest)
-_read_test, _read_range, _read_row_test = reader_of(_Test), reader_of(_Range), reader_of(_RowTest)
+_TEST, _RANGE = words_in(_Test), words_in(_Range)
+_read_test, _read_range = reader_of(_Test), reader_of(_Range)
 
 
 @inlined
@@ -104,7 +82,7 @@ def _holds(words: Packed, test: _Test, domain: int, key: int) -> bool:
 
 
 @inlined
-def _passes(words: Packed, tests: int, position: int) -> int:
+def passes(words: Packed, tests: int, position: int) -> int:
     """Whether an event satisfies all tests. OPEN if an odd value decides."""
     odd = False
     for at in range(0, _TEST * tests, _TEST):
@@ -114,22 +92,6 @@ def _passes(words: Packed, tests: int, position: int) -> int:
             odd = True
         elif not _holds(words, test, domain, test.keys[position]):
             return NO
-    return OPEN if odd else YES
-
-
-@inlined
-def _passes_for(words: Packed, row: int, position: int) -> int:
-    """The same for tests of rows."""
-    odd = False
-    for at in range(0, len(words), _ROW_TEST):
-        test = _read_row_test(words[at:])
-        domain = test.domains[position]
-        if domain == ODD:
-            odd = True
-        else:
-            inside = test.los[row] <= test.keys[position] <= test.his[row]
-            if domain == MISSING or domain != test.of_rows[row] or inside == (test.negated != 0):
-                return NO
     return OPEN if odd else YES
 
 
@@ -146,38 +108,16 @@ def some_of_chain(
         if longest == 0:
             return OPEN
         longest -= 1
-        passes = _passes(words, tests, position) if position < end else NO
-        if passes == YES:
+        of_event = passes(words, tests, position) if position < end else NO
+        if of_event == YES:
             return YES
-        found = max(found, passes)
+        found = max(found, of_event)
         position = before[position]
     return found
 
 
-@lean_kernel
-def some_of_chains(
-    before: I64s, heads: I64s, firsts: I64s, of_rows: Packed, words: Packed, tests: int, out: I8s
-) -> None:
-    """The same for rows of a batch: each chain goes from a head back to a first position."""
-    for row in range(len(heads)):
-        position, left, found = heads[row], _LONGEST, NO
-        while position >= firsts[row] and found != YES:
-            if left == 0:
-                found = OPEN
-                break
-            left -= 1
-            passes = _passes_for(of_rows, row, position)
-            if passes != NO:
-                constant = _passes(words, tests, position)
-                if passes == YES or constant == NO:
-                    passes = constant
-            if passes != NO:
-                found = passes
-            position = before[position]
-        out[row] = found
-
-
-def _packed(tests: Sequence[Test]) -> Packed:
+def packed_tests(tests: Sequence[Test]) -> Packed:
+    """Tests as `passes` reads them."""
     words: list[int] = []
     ranges: list[int] = []
     for column, wanted, negated in tests:
@@ -192,14 +132,4 @@ def _packed(tests: Sequence[Test]) -> Packed:
 
 def search(chains: KeyChains, sought: Sought, tests: Sequence[Test]) -> int:
     """Whether an event with a key satisfies some tests."""
-    return some_of_chain(chains.packed, *sought, _packed(tests), len(tests), _LONGEST)
-
-
-def search_rows(before: I64s, heads: I64s, firsts: I64s, of_rows: Sequence[RowTest], tests: Sequence[Test]) -> I8s:
-    """For each row, whether an event of its chain satisfies all tests. A chain goes from a head back to a first position."""
-    packed = [np.zeros(0, np.int64)]
-    for column, domains, los, his, negated in of_rows:
-        packed.append(packed_fields(_RowTest(column.domains, column.keys, domains, los, his, negated)))
-    found = np.empty(len(heads), np.int8)
-    some_of_chains(before, heads, firsts, np.concatenate(packed), _packed(tests), len(tests), found)
-    return found
+    return some_of_chain(chains.packed, *sought, packed_tests(tests), len(tests), _LONGEST)

@@ -7,6 +7,7 @@ dictionary takes 540. One event alone would take 94, and twice the time.
 
 from __future__ import annotations
 
+import functools
 import marshal
 import pickle
 from collections.abc import Collection, Iterable, Sequence
@@ -18,9 +19,12 @@ import pyarrow as pa
 
 from tamis.earlier.alike import AlikeEvents
 from tamis.earlier.column import Column, Given
+from tamis.earlier.number_events import NumberEvents
 from tamis.encoding.columns import Column as ArrowColumn
 from tamis.encoding.columns import Odd
 from tamis.encoding.events.flat_rows import asked_columns, asked_rows, flat_events, plain_column
+from tamis.encoding.events.mappings import Mappings
+from tamis.encoding.events.plain_columns import write_plain_keys
 from tamis.kernels.numbers import I64s
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.values import INT64_MAX, INT64_MIN
@@ -36,6 +40,8 @@ _PICKLED = 0x80
 _PROTOCOL = 5
 _VERSION = 4
 """The version of marshal that looks for repetitions."""
+_FEW = 64
+"""So few mappings of a batch are read one by one."""
 GROUP = 16
 """Events of a group. To read one of them, all are read."""
 
@@ -130,8 +136,12 @@ class ListedEvents:
             return [flat_event(self.listed[row]) for row in rows]
         return [asked_of(self.listed[row], among) for row in rows]
 
+    def values(self, attribute: str) -> list[Given]:
+        """The values of an attribute in all events."""
+        return values_of(self.listed, attribute)
+
     def fill(self, column: Column, numbers: I64s) -> None:
-        column.append(values_of(self.listed, column.attribute), numbers)
+        column.append(self.values(column.attribute), numbers)
 
     def keep(self, rows: I64s) -> Chunk:
         whole = len(rows) == len(self.listed)
@@ -203,6 +213,19 @@ class PackedEvents:
 def packed(events: Sequence[LogEvent]) -> Chunk:
     """Events in little memory."""
     return AlikeEvents.of(events) or PackedEvents.of(events)
+
+
+def plain_chunk(events: Mappings) -> AlikeEvents | NumberEvents | None:
+    """Events whose values lie in arrays: those that are alike, or of numbers alone. None of their values is wrong."""
+    given = events.events
+    if len(given) < _FEW or set(map(type, given)) != _DICTIONARIES:
+        return None
+    if len(set(map(len, given))) == 1 and set(map(type, chain.from_iterable(given))) == _TEXT:
+        alike = AlikeEvents.of(given)
+        if alike is not None:
+            return alike
+    numbers = events.numbers()
+    return None if numbers is None else NumberEvents.of(numbers)
 
 
 def _written(events: Any) -> bytes:
@@ -282,7 +305,7 @@ class TableEvents:
 
     def fill(self, column: Column, numbers: I64s) -> None:
         plain = self._plain_column(column.attribute)
-        if plain is None or not column.append_plain(plain):
+        if plain is None or not column.append_by(len(self), functools.partial(write_plain_keys, plain)):
             column.append_arrow(self.columns(column.attribute), numbers)
 
     def keep(self, rows: I64s) -> Chunk:

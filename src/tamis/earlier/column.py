@@ -11,7 +11,7 @@ get labels in their own order instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,7 +48,6 @@ from tamis.encoding.dimensions.keys import (
     is_small,
 )
 from tamis.encoding.dimensions.labels import Labels
-from tamis.encoding.events.plain_columns import write_plain_keys
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import brief_kernel
 from tamis.kernels.numbers import Bools, I8s, I64s
@@ -292,11 +291,10 @@ class Column:
             domains[places] = TEXT
             keys[places] = self._text_keys(texts)
 
-    def append_plain(self, numbers: pa.Array) -> bool:
-        """Take in a column of plain numbers, unless one is too large; whether it was taken in."""
-        count = len(numbers)
+    def append_by(self, count: int, write: Callable[[I8s, I64s], bool]) -> bool:
+        """Take in events of which `write` writes the domains NUMBER and MISSING and the keys, unless it returns False."""
         domains, keys = self._domains.grow(count), self._keys.grow(count, fill=NONE)
-        if not write_plain_keys(numbers, domains, keys):
+        if not write(domains, keys):
             self._domains.shrink(count)
             self._keys.shrink(count)
             return False

@@ -392,12 +392,6 @@ class JoinTable:
         self.note(joins)
         return joined_slots(slots, gone, more)
 
-    def are_many(self, found: Iterable[I32s], rows: int) -> bool:
-        """Whether each rest of some slots has as many `rows` on average. A rest takes a millisecond, and each row a few us."""
-        numbers = [self.with_rest(slots)[1] for slots in found]
-        pairs = sum(map(len, numbers))
-        return pairs >= rows and pairs >= rows * len(set(np.concatenate(numbers).tolist()))
-
     def failing(self, slots: Sequence[int], joins: EventJoins, kept: Bools | None = None) -> list[int]:
         """The places of the slots whose rest does not hold, or which are not `kept`."""
         if len(slots) > _FEW_SLOTS:

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from tamis.earlier.alike import AlikeEvents
 from tamis.earlier.chunks import Chunk, ListedEvents, TableEvents
 from tamis.earlier.column import Column, Given
 from tamis.earlier.key_ranges import LARGE, TIME
 from tamis.earlier.leaving import Time
+from tamis.earlier.number_events import NumberEvents
 from tamis.encoding.columns import Column as ArrowColumn
 from tamis.encoding.columns import plain_texts
 from tamis.encoding.dimensions.keys import double_value
@@ -61,8 +63,8 @@ def stamp(given: Given | None) -> Stamp | None:
 
 def stamps(chunk: Chunk, attribute: str) -> list[Stamp | None]:
     """The times of all events of a chunk."""
-    if isinstance(chunk, ListedEvents):
-        return [stamp(event.get(attribute)) for event in chunk.listed]
+    if isinstance(chunk, ListedEvents | AlikeEvents | NumberEvents):
+        return list(map(stamp, chunk.values(attribute)))
     assert isinstance(chunk, TableEvents)
     found: list[Stamp | None] = [None] * len(chunk)
     for row, kind, value in _values(chunk.columns(attribute)):
@@ -73,8 +75,8 @@ def stamps(chunk: Chunk, attribute: str) -> list[Stamp | None]:
 
 def shelf_keys(chunk: Chunk, attribute: str) -> list[ShelfKey | None]:
     """The keys of all events of a chunk."""
-    if isinstance(chunk, ListedEvents):
-        return [shelf_key(event.get(attribute)) for event in chunk.listed]
+    if isinstance(chunk, ListedEvents | AlikeEvents | NumberEvents):
+        return list(map(shelf_key, chunk.values(attribute)))
     assert isinstance(chunk, TableEvents)
     found: list[ShelfKey | None] = [None] * len(chunk)
     for row, kind, value in _values(chunk.columns(attribute)):

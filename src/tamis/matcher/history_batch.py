@@ -1,7 +1,7 @@
-"""Deciding the joins of a batch: for each distinct rest, all rows that need it at once; what is left, row by row.
+"""Deciding the joins of a batch: all rows that ask, together; what is left, row by row.
 
-parts of the batch -->  (row, slot) pairs whose slot has a rest  --by rest-->  `RowDecisions`
-                                                                 --by row-->   `EventJoins`
+parts of the batch -->  (row, slot) pairs whose slot has a rest  --by stretch-->  `RowDecisions`
+                                                                 --by row-->      `EventJoins`
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from tamis.earlier.chunks import Chunk
 from tamis.earlier.join_table import Always, EventJoins, JoinTable
 from tamis.earlier.marks import without_places
 from tamis.earlier.retained import Intake
-from tamis.earlier.row_decisions import OPEN, TRUE, RowDecisions
+from tamis.earlier.row_decisions import RowDecisions
+from tamis.earlier.row_programs import OPEN, TRUE
 from tamis.earlier.shelf import Window
 from tamis.kernels.bits import first_half, halves, second_half
-from tamis.kernels.numbers import Bools, I32s, I64s
+from tamis.kernels.numbers import Bools, I64s
 from tamis.language.expression import Expression
 from tamis.matcher.naming import pieces
 from tamis.matcher.store import Part
 
-_FEW = 3
-"""So few rows are decided one by one."""
+_MOST_PAIRS = 1 << 20
+"""Pairs of a row and an expression that are decided together, if joins precede nothing. Only a single row may have more."""
 _MOST_MATCHES = 1 << 20
 """Matches of a part, if joins precede nothing. Only a single event may have more. A part takes about 60 bytes a match while it is
 made, and 4 later."""
@@ -43,15 +44,13 @@ def stretches_of(firsts: I64s, base: int, shortest: int) -> list[tuple[int, int]
 
 
 class BatchPlan(NamedTuple):
-    """The rows of a batch, and their histories."""
+    """The histories of the rows of a batch."""
 
     firsts: I64s
     """The position of the first earlier event of each row."""
     base: int
     """The position of the first row."""
     stretches: list[tuple[int, int]]
-    few: int
-    """Rows that are decided one by one although they need the same rest."""
 
 
 def rows_of(part: Part, places: I64s) -> I64s:
@@ -68,15 +67,21 @@ def without(part: Part, gone: I64s) -> Part:
     return part._replace(counts=counts, slots=without_places(part.slots, gone))
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """The slots of a part that have a rest."""
 
     places: I64s
     """Places among the slots of the part."""
-    numbers: I32s
+    numbers: I64s
     """The numbers of their rests."""
     rows: I64s
-    """The rows of their events."""
+    """The rows of their events, ascending."""
+
+
+def asking_in(part: Part, table: JoinTable) -> Asked:
+    """The slots of a part that have a rest."""
+    places, numbers = table.with_rest(part.slots)
+    return Asked(places, numbers.astype(np.int64), rows_of(part, places))
 
 
 class BatchJoins:
@@ -84,13 +89,14 @@ class BatchJoins:
 
     def __init__(self, table: JoinTable, window: Window, chunk: Chunk, plan: BatchPlan) -> None:
         self._table, self._window, self._chunk = table, window, chunk
-        self._firsts, self._base, self._all, self._few = plan
+        self._firsts, self._base, self._all = plan
+        self._always: Sequence[Always] = ()
         self._stretches: list[tuple[I64s, RowDecisions]] = []
         """The rows that ask, and their decisions."""
 
-    def decide(self, parts: Sequence[Part], always: Sequence[Always]) -> Iterator[Part]:
+    def decide(self, parts: Sequence[Part], asked: Sequence[Asked], always: Sequence[Always]) -> Iterator[Part]:
         """The parts with the slots that events satisfy. A part with many slots becomes several."""
-        asked = list(map(self._asked_of, parts))
+        self._always = always
         asks = np.full(len(self._firsts), bool(always))
         for each in asked:
             asks[each.rows] = True
@@ -102,52 +108,34 @@ class BatchJoins:
                 self._stretches.append((of, decisions))
         for part, of_part in zip(parts, asked, strict=True):
             if always and len(part.counts):
-                yield from self._with_always(part, of_part, always)
+                yield from self._with_always(part, of_part)
             else:
-                yield self._satisfied(part, of_part)
+                yield without(part, of_part.places[~self._hold(of_part.numbers, of_part.rows)])
         self._table.decided += sum(decisions.decided for _, decisions in self._stretches)
         self._table.held += sum(decisions.held for _, decisions in self._stretches)
 
-    def _asked_of(self, part: Part) -> _Asked:
-        places, numbers = self._table.with_rest(part.slots)
-        return _Asked(places, numbers, rows_of(part, places))
+    def _rest(self, number: int) -> Expression:
+        """The rest with a number, or for a negative one what is decided for every event, counted from -1 down."""
+        return self._table.rest(number) if number >= 0 else self._always[-1 - number].expression
 
-    def _satisfied(self, part: Part, asked: _Asked) -> Part:
-        """The part without the slots whose rest does not hold."""
-        return without(part, asked.places[~self._hold(asked.numbers, asked.rows)])
-
-    def _hold(self, numbers: I32s, rows: I64s) -> Bools:
-        """Whether the rest with each number holds for its row."""
-        holds = np.zeros(len(numbers), np.bool_)
-        is_open = np.ones(len(numbers), np.bool_)
-        order = np.argsort(numbers, kind="stable")
-        cuts = np.flatnonzero(np.diff(numbers[order], prepend=-2, append=-2))
-        for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-            if end - start <= self._few:
-                continue
-            places = order[start:end]
-            is_new = np.diff(rows[places], prepend=-1) > 0  # Several slots of a row may have the same rest.
-            distinct = rows[places][is_new]
-            if len(distinct) > self._few:
-                truths = self._truths(self._table.rest(int(numbers[places[0]])), distinct)[np.cumsum(is_new) - 1]
-                holds[places], is_open[places] = truths == TRUE, truths == OPEN
-        for places, joins in self._one_by_one(np.flatnonzero(is_open), rows):
-            holds[places] = self._table.holds(numbers[places].tolist(), joins)
-        return holds
-
-    def _truths(self, rest: Expression, rows: I64s) -> I64s:
-        truths = np.full(len(rows), OPEN)
+    def _hold(self, numbers: I64s, rows: I64s) -> Bools:
+        """Whether the rest with each number holds for its row. Rows ascend."""
+        truths = np.full(len(rows), OPEN, np.int8)
         for of, decisions in self._stretches:
             inside = slice(*np.searchsorted(rows, (of[0], of[-1] + 1)).tolist())
             if inside.start < inside.stop:
-                truths[inside] = decisions.truths(rest, np.searchsorted(of, rows[inside]))
-        return truths
+                distinct, which = np.unique(numbers[inside], return_inverse=True)
+                rests = list(map(self._rest, distinct.tolist()))
+                truths[inside] = decisions.truths(rests, which, np.searchsorted(of, rows[inside]))
+        holds: Bools = truths == TRUE
+        for places, joins in self._one_by_one(np.flatnonzero(truths == OPEN), rows):
+            holds[places] = [joins.truth(self._rest(number)) is True for number in numbers[places].tolist()]
+        return holds
 
     def _one_by_one(self, places: I64s, rows: I64s) -> Iterator[tuple[I64s, EventJoins]]:
         """The places of each row, row after row, and what decides joins for it."""
         if not len(places):
             return
-        places = places[np.argsort(rows[places], kind="stable")]
         distinct, starts = np.unique(rows[places], return_index=True)
         events = self._chunk.events(distinct.tolist(), self._table.attributes())
         for row, event, of_row in zip(distinct.tolist(), events, np.split(places, starts[1:]), strict=True):
@@ -155,11 +143,30 @@ class BatchJoins:
             yield of_row, joins
             self._table.note(joins)
 
-    def _with_always(self, part: Part, asked: _Asked, always: Sequence[Always]) -> Iterator[Part]:
+    def _kept(self, part: Part, asked: Asked) -> tuple[Part, list[I64s]]:
+        """The part without the slots whose rest does not hold, and for each of `always` the places of rows where it holds."""
+        count, size = len(part.counts), len(self._always)
+        holds: list[list[I64s]] = [[] for _ in self._always]
+        gone = []
+        step = max(_MOST_PAIRS // size, 1)
+        for start in range(0, count, step):
+            rows = part.first + np.arange(start, min(start + step, count))
+            mine = slice(*np.searchsorted(asked.rows, (rows[0], rows[-1] + 1)).tolist())
+            numbers = np.concatenate([asked.numbers[mine], np.tile(-1 - np.arange(size), len(rows))])
+            of_pairs = np.concatenate([asked.rows[mine], np.repeat(rows, size)])
+            order = np.argsort(of_pairs, kind="stable")
+            found = np.empty(len(order), np.bool_)
+            found[order] = self._hold(numbers[order], of_pairs[order])
+            places = asked.places[mine]
+            gone.append(places[~found[: len(places)]])
+            for of, of_rows in zip(holds, found[len(places) :].reshape(-1, size).T, strict=True):
+                of.append(start + np.flatnonzero(of_rows))
+        return without(part, np.concatenate(gone)), list(map(np.concatenate, holds))
+
+    def _with_always(self, part: Part, asked: Asked) -> Iterator[Part]:
         """The part with the slots that were kept, and those of what holds without a constant part."""
-        part = self._satisfied(part, asked)
-        count = len(part.counts)
-        holds = [self._always_holds(each, part.first + np.arange(count)) for each in always]
+        always, count = self._always, len(part.counts)
+        part, holds = self._kept(part, asked)
         owners = np.repeat(np.arange(count), part.counts)
         sizes = np.bincount(owners, minlength=count)
         for each, rows in zip(always, holds, strict=True):
@@ -178,18 +185,13 @@ class BatchJoins:
             satisfied = second_half(pairs).astype(np.int32)
             yield part._replace(first=part.first + start, counts=counts, slots=satisfied)
 
-    def _always_holds(self, each: Always, rows: I64s) -> I64s:
-        """The places of the rows for which an expression holds."""
-        truths = self._truths(each.expression, rows)
-        for [at], joins in self._one_by_one(np.flatnonzero(truths == OPEN), rows):
-            truths[at] = TRUE if joins.truth(each.expression) is True else 0
-        return np.flatnonzero(truths == TRUE)
 
-
-def plan_of(intake: Intake, shortest: int) -> BatchPlan | None:
-    """How to decide a batch together; None if its histories have gaps, or its stretches are too short."""
+def plan_of(intake: Intake, shortest: int, asks: int) -> BatchPlan | None:
+    """How to decide a batch together; None if its histories have gaps, or too few pairs of a row and a rest ask in a stretch."""
+    if asks < shortest:
+        return None
     firsts = intake.firsts()
     stretches = None if firsts is None else stretches_of(firsts, intake.base, shortest)
-    if firsts is None or stretches is None:
+    if firsts is None or stretches is None or asks < shortest * len(stretches):
         return None
-    return BatchPlan(firsts, intake.base, stretches, min(_FEW, shortest - 1))
+    return BatchPlan(firsts, intake.base, stretches)

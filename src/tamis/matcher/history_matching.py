@@ -31,6 +31,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from tamis.earlier.alike import AlikeEvents
 from tamis.earlier.chunks import (
     Chunk,
     ListedEvents,
@@ -41,6 +42,7 @@ from tamis.earlier.chunks import (
     has_plain_names,
     is_raw,
     may_be_wrong,
+    plain_chunk,
     raw_copies,
 )
 from tamis.earlier.join_table import Always, EventJoins, JoinTable, Moment, joined_slots
@@ -56,7 +58,7 @@ from tamis.engine.version import Version
 from tamis.errors import ReentryError
 from tamis.kernels.numbers import Bools, I32s
 from tamis.language.event import FlatEvent, flatten, refuse_asked
-from tamis.matcher.history_batch import BatchJoins, plan_of, rows_of, without
+from tamis.matcher.history_batch import Asked, BatchJoins, asking_in, plan_of, rows_of, without
 from tamis.matcher.history_changes import HistoryChanges
 from tamis.matcher.ids import Id, Ids
 from tamis.matcher.store import Part, R, Workers
@@ -254,6 +256,17 @@ class HistoryMatching(HistoryChanges):
                 return list(map(then, parts))
 
     def match_mappings(self, events: Mappings, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        chunk = plain_chunk(events)
+        if chunk is None:
+            return self._match_listed(events, workers, k, then)
+        match = functools.partial(super().match_mappings, events, workers, None, _as_it_is)
+        if isinstance(chunk, AlikeEvents):
+            match = functools.partial(super().match_table, chunk.table(), workers, None, _as_it_is)
+        with self._in_turn(), closing(self._decided(match, chunk, k)) as parts:
+            return list(map(then, parts))
+
+    def _match_listed(self, events: Mappings, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        """The same for events that are not plain."""
         listed = raw_copies(events.events)
         given = Mappings(listed)
         for row in range(len(events)) if None in listed else ():  # Not in turn: flattening may run any code.
@@ -362,29 +375,29 @@ class HistoryMatching(HistoryChanges):
         self, parts: list[Part], chunk: Chunk, intake: Intake, always: Sequence[Always]
     ) -> Iterator[Part]:
         """The parts one after another. Rows are decided together if their histories allow it, and if they are enough."""
-        table, ids, stretch = self._table, self.ids, self.limits.history_stretch
+        table, ids = self._table, self.ids
+        asked = [asking_in(part, self._beside[part.ids].table) for part in parts]
         plan = None
-        if all(part.ids is ids for part in parts) and (
-            always or table.are_many([part.slots for part in parts], stretch)
-        ):
-            plan = plan_of(intake, stretch)
+        if all(part.ids is ids for part in parts):
+            asks = sum(len(each.rows) for each in asked) + len(chunk) * len(always)
+            plan = plan_of(intake, self.limits.history_stretch, asks)
         if plan is not None:
-            yield from BatchJoins(table, self._retained.window, chunk, plan).decide(parts, always)
+            yield from BatchJoins(table, self._retained.window, chunk, plan).decide(parts, asked, always)
         else:
-            for part in parts:
-                yield self._decided_part(part, chunk, intake, always)
+            for part, of_part in zip(parts, asked, strict=True):
+                yield self._decided_part(part, of_part, chunk, intake, always)
 
-    def _decided_part(self, part: Part, chunk: Chunk, intake: Intake, always: Sequence[Always]) -> Part:
+    def _decided_part(self, part: Part, asked: Asked, chunk: Chunk, intake: Intake, always: Sequence[Always]) -> Part:
         table = self._beside[part.ids].table
         if always and table is self._table:
             return self._decided_rows(part, chunk, intake, table, always)
-        places, numbers = table.with_rest(part.slots)
+        places = asked.places
         if not len(places):
             return part
-        rows, starts = np.unique(rows_of(part, places), return_index=True)
+        rows, starts = np.unique(asked.rows, return_index=True)
         events = chunk.events(rows.tolist(), table.attributes())
         holds: list[bool] = []
-        cuts, rests = [*starts.tolist(), len(places)], numbers.tolist()
+        cuts, rests = [*starts.tolist(), len(places)], asked.numbers.tolist()
         for at, row in enumerate(rows.tolist()):
             joins = EventJoins(events[at], intake.history(row))
             holds += table.holds(rests[cuts[at] : cuts[at + 1]], joins)

@@ -42,8 +42,8 @@ class StoreLimits(NamedTuple):
     """Earlier events of one key that are gathered again for each event that asks about them."""
     history_block: int = BLOCK
     """Earlier events of a block, which has a summary."""
-    history_stretch: int = 32
-    """Rows of a batch that are worth deciding their joins together."""
+    history_stretch: int = 16
+    """Pairs of a row and a rest that are worth deciding together, on average for each stretch of a batch."""
     prefilter_from: int = FROM
     """Distinct needs of subscriptions from which on the pre-filter skips those that no event can satisfy."""
 

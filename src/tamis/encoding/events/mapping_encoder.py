@@ -7,7 +7,6 @@ save nothing.
 from __future__ import annotations
 
 import functools
-import itertools
 import struct
 from collections.abc import Callable
 
@@ -32,7 +31,6 @@ from tamis.language.event import FlatEvent
 
 __all__ = ["MappingEncoder", "UnevenError", "UnknownClassesError"]
 
-_NUMBERS = frozenset({int, float})
 FEW = 128
 """Events from which on columns take less time."""
 
@@ -79,34 +77,19 @@ def one_by_one(events: Mappings, dimensions: Dimensions) -> EncodedEvents:
 
 
 def _numbers(events: Mappings, dimensions: Dimensions) -> EncodedEvents | None:
-    """The keys of events of small numbers alone. None if some are others, which the first event mostly shows.
-
-    Dimensions of all names are looked up in one pass. Event by event, that takes a fifth longer.
-    """
-    given = events.events
-    if events.flattened or not len(given) or type(given[0]) is not dict or set(map(type, given[0].values())) - _NUMBERS:
+    """The keys of events of small numbers alone. None if some are others."""
+    found = None if events.flattened else events.numbers()
+    if found is None:
         return None
-    if set(map(type, given)) - {dict}:
-        return None
-    names = list(itertools.chain.from_iterable(given))
-    values = list(itertools.chain.from_iterable(map(dict.values, given)))
-    if set(map(type, names)) - {str} or set(map(type, values)) - _NUMBERS:
-        return None
-    numbers = map(dimensions.only_number.get, names, itertools.repeat(NOT_ASKED))
-    dimension = np.fromiter(numbers, np.int32, len(names))
-    try:
-        keys = np.fromiter(values, np.float64, len(values)).view(np.int64)
-    except OverflowError:  # an integer beyond the range of doubles
-        return None
+    asked = [dimensions.only_number.get(name, NOT_ASKED) for name in found.names]
+    dimension, keys, start = np.array(asked, np.int32)[found.name], found.doubles.view(np.int64).copy(), found.start
     if not ascend(keys):
         return None
-    start = np.append(0, np.cumsum(list(map(len, given)), dtype=np.int64))
-    left_out = dimension == NOT_ASKED
-    if left_out.any():
+    if NOT_ASKED in asked:
         others = dimensions.by_attribute.keys() - dimensions.only_number.keys()
-        if others and not others.isdisjoint(itertools.compress(names, left_out.tobytes())):
+        if not others.isdisjoint(name for name, number in zip(found.names, asked, strict=True) if number == NOT_ASKED):
             return None
-        kept = ~left_out
+        kept = dimension != NOT_ASKED
         start = np.append(0, np.cumsum(kept))[start]
         dimension, keys = dimension[kept], keys[kept]
     return EncodedEvents(EventBatch(start, dimension, keys, keys), 0)
