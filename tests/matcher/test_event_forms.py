@@ -371,3 +371,10 @@ def test_run_ends_and_dictionaries_of_nothing() -> None:
     inside = pa.StructArray.from_arrays([ENDS], names=["e"], mask=pa.array([True, False]))
     assert found(matcher_of("a.e = 2"), pa.table({"a": inside})) == [(1, 0)]
     assert found(matcher, pa.table({"a": pa.array([None]).dictionary_encode()})) == [(0, 1)]
+
+
+def test_a_name_with_the_character_between_joined_names_is_no_other_form() -> None:
+    matcher = matcher_of("a = 1 AND b = 2")
+    for _ in range(3):  # From the second time on, an event has a form.
+        assert matcher.match({"a": 1, "b": 2, "c": 3}) == [0]
+    assert matcher.match({"a\0b": 1, "c": 2}) == []

@@ -63,6 +63,8 @@ class Form(NamedTuple):
     address: int
     left_out: frozenset[str]
     """The attributes that are not asked about."""
+    names: tuple[str, ...]
+    """All attributes. Their number tells a form from events whose names contain the character between joined names."""
 
 
 class OneEvent:
@@ -135,7 +137,9 @@ class OneEvent:
         if not form:
             return False
         values: Collection[Any] = event.values()
-        pack, size, asked, _, address, _ = form
+        pack, size, asked, _, address, _, names = form
+        if len(values) != len(names):
+            return False
         # A set first: it takes two thirds of the time of `issuperset`.
         kinds = set(map(type, values))
         if asked is not None:
@@ -223,7 +227,7 @@ def _note(dimensions: Dimensions, joined: str, size: int, most: int) -> None:
         pack = struct.Struct(f"{HEAD}q{len(asked)}d").pack_into
         chosen = None if len(asked) == len(names) else _chooser(list(asked))
         left_out = frozenset(name for place, name in enumerate(names) if place not in asked)
-        forms[joined] = Form(pack, len(asked), chosen, array, address_of(array), left_out)
+        forms[joined] = Form(pack, len(asked), chosen, array, address_of(array), left_out, tuple(names))
 
 
 def _chooser(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
