@@ -17,11 +17,18 @@ from tamis.earlier.row_decisions import RowDecisions
 from tamis.earlier.row_programs import FALSE, OPEN, TRUE, UNKNOWN
 from tamis.language.evaluate import evaluate_flat
 from tamis.language.event import flatten
+from tamis.language.expression import Predicate, TruthTest
 from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.operators import COMPARISONS, Quantifier
 
 VALUES: list[Any] = [0, 1, 2, 2, 3, 0.5, 2**60, "a", "b", True, None]
 ODD: list[Any] = [[0, 3], tamis.Interval(1, 2)]
+CONDITIONS = [
+    Predicate("b", ">", [1]),
+    Predicate("b", "IS NULL", []),
+    Predicate("a", "<>", ["a"]),
+    Predicate("b", "IN", [1, 2, 3]),
+]
 NUMBER_OF = {FALSE: False, UNKNOWN: None, TRUE: True}
 
 
@@ -39,7 +46,12 @@ def test_a_batch_is_decided_as_the_evaluator_does() -> None:
             compare = sorted(COMPARISONS)
             if draw.random() < 0.5:
                 return Quantified("a", draw.choice(compare), draw.choice(list(Quantifier)), draw.choice("aab"))
-            return Exists([Join("a", "=", "a"), Join("b", draw.choice(compare), "b")][: draw.randrange(1, 3)])
+            joins = [Join("a", "=", "a"), Join("b", draw.choice(compare), draw.choice("bba"))][: draw.randrange(1, 3)]
+            return Exists(joins, [draw.choice(CONDITIONS)] if draw.random() < 0.3 else [])
+
+        def rest(draw: random.Random = draw) -> tamis.Expression:
+            one, other = join(), join()
+            return draw.choice([one, one, one & other, one | ~other, ~(one & other), TruthTest(one, None) | other])
 
         retained = Retained(tamis.History(rows=12), block=draw.choice([1, 2, 9]))
         earlier, batch = events(20), events(12)
@@ -49,7 +61,7 @@ def test_a_batch_is_decided_as_the_evaluator_does() -> None:
             firsts, rows = intake.firsts(), np.arange(len(batch))
             assert firsts is not None
             decisions = RowDecisions(retained.window, ListedEvents(batch), firsts, rows, intake.base)
-            asked = [join() for _ in range(12)]
+            asked = [rest() for _ in range(12)]
             pairs = np.repeat(rows, len(asked)), np.tile(np.arange(len(asked)), len(rows))
             truths = decisions.truths(asked, pairs[1], pairs[0]).reshape(len(rows), -1).T.tolist()
             for row, event in enumerate(batch):

@@ -68,6 +68,10 @@ class Draw:
         self.oddness = self.random.choice([0.0, 0.0, 0.02, 0.3])
         self.order = self.random.choice([0.0, 0.0, 0.3])
         """The share of events that come late."""
+        self.form = self.random.choice(["", "", "alike", "numbers"])
+        """Whether all events have the same attributes with values of the same classes, or numbers alone."""
+        if self.form:
+            self.oddness = 0.0
         self.clock = 0
 
     def history(self) -> tamis.History:
@@ -85,7 +89,7 @@ class Draw:
     def value(self, name: str) -> Any:
         if self.random.random() < self.oddness:
             return self.random.choice(ODD)
-        if name == "s":
+        if name == "s" and self.form != "numbers":
             return f"x{self.random.randrange(self.few)}"
         value = self.random.randrange(self.few)
         return value if name == "a" else value + 0.5 * (value % 2)
@@ -98,7 +102,7 @@ class Draw:
             time = datetime(2026, 1, 1) + timedelta(seconds=time)
         if self.random.random() < self.oddness:
             time = self.random.choice([None, "noon", [1, 2]])
-        names = NAMES if self.random.random() < 0.8 else self.random.sample(NAMES, 2)
+        names = NAMES if self.form == "alike" or self.random.random() < 0.8 else self.random.sample(NAMES, 2)
         keys = [0, 1, "one", True] if self.oddness else [0, 1]
         return {name: self.value(name) for name in names} | {"t": time, "k": self.random.choice(keys)}
 
@@ -140,6 +144,7 @@ def matcher_of(history: tamis.History, draw: Draw) -> tamis.Matcher[Any]:
         history_block=pick([1, 4, 16]),
         history_stretch=pick([1, 2, 32]),
         prefilter_from=pick([0, 0, 5, NEVER]),
+        few_mappings=pick([1, 128]),
     )
     return matcher_over(new_store(history=history, limits=limits))
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.earlier.column import Column, Given
+from tamis.earlier.column import Column, Given, number_keys
 from tamis.encoding.columns import Column as ArrowColumn
 from tamis.kernels.numbers import I64s
 from tamis.language.event import FlatEvent
@@ -84,6 +84,11 @@ class AlikeEvents:
     def fill(self, column: Column, numbers: I64s) -> None:
         """Append the values of all events to a column."""
         found = self._values.get(column.attribute)
+        if found is not None and found[0] is Kind.NUMBER:
+            # What is not exactly its double is not below 2**53 in magnitude.
+            bits = found[1].astype(np.float64, copy=False).view(np.int64)
+            if column.append_by(self._count, lambda domains, keys: number_keys(bits, domains, keys, column.seen)):
+                return
         rows = np.arange(self._count)
         column.append_arrow([] if found is None else [ArrowColumn(column.attribute, found[0], rows, found[1])], numbers)
 

@@ -40,8 +40,6 @@ _PICKLED = 0x80
 _PROTOCOL = 5
 _VERSION = 4
 """The version of marshal that looks for repetitions."""
-_FEW = 64
-"""So few mappings of a batch are read one by one."""
 GROUP = 16
 """Events of a group. To read one of them, all are read."""
 
@@ -215,10 +213,10 @@ def packed(events: Sequence[LogEvent]) -> Chunk:
     return AlikeEvents.of(events) or PackedEvents.of(events)
 
 
-def plain_chunk(events: Mappings) -> AlikeEvents | NumberEvents | None:
-    """Events whose values lie in arrays: those that are alike, or of numbers alone. None of their values is wrong."""
+def plain_chunk(events: Mappings, few: int) -> AlikeEvents | NumberEvents | None:
+    """Events in arrays, if they are alike or of numbers alone, and at least `few`. None of their values is wrong then."""
     given = events.events
-    if len(given) < _FEW or set(map(type, given)) != _DICTIONARIES:
+    if len(given) < few or set(map(type, given)) != _DICTIONARIES:
         return None
     if len(set(map(len, given))) == 1 and set(map(type, chain.from_iterable(given))) == _TEXT:
         alike = AlikeEvents.of(given)

@@ -394,6 +394,9 @@ class JoinTable:
 
     def failing(self, slots: Sequence[int], joins: EventJoins, kept: Bools | None = None) -> list[int]:
         """The places of the slots whose rest does not hold, or which are not `kept`."""
+        if len(slots) == 1 and kept is None:
+            rest = self._rests.get(self._number_of.get(slots[0], NO_REST))
+            return [] if rest is None or joins.truth(rest.expression) is True else [0]
         if len(slots) > _FEW_SLOTS:
             numbers: list[int] = self.numbers(np.array(slots, np.int32)).tolist()
         else:
@@ -414,7 +417,7 @@ class JoinTable:
     def note(self, joins: EventJoins) -> None:
         """Count the joins that were decided for an event."""
         self.decided += len(joins.truths)
-        self.held += sum(truth is True for truth in joins.truths.values())
+        self.held += list(joins.truths.values()).count(True)
 
     def need(self, slot: int) -> list[int]:
         """The numbers of the needs of a slot: of its rest if there is one, and of what is decided for every event."""

@@ -134,8 +134,11 @@ class Retained:
 
     def keep(self, event: LogEvent) -> None:
         """`begin` and `add` for an event that no join compares."""
-        if not self._is_plain:
-            self.begin(event)
+        waiting = self.log.waiting
+        if self._is_plain and len(waiting) + 1 < WAITING:
+            waiting.append(event)
+            return
+        self.begin(event)
         self.add(event)
 
     def add(self, event: LogEvent) -> None:

@@ -39,7 +39,6 @@ from tamis.earlier.chunks import (
     TableEvents,
     asked_of,
     flat_event,
-    has_plain_names,
     is_raw,
     may_be_wrong,
     plain_chunk,
@@ -130,7 +129,9 @@ class HistoryMatching(HistoryChanges):
             return None
         copy, known = event.copy(), self.keyed.dimensions
         if known.forms and single.event.pack_known(copy, known):
-            return copy if has_plain_names(copy) else None
+            form = single.event.form
+            # Names that equal those of the form may be of a class that decides itself what it equals.
+            return None if form is None else dict(zip(form.names, copy.values(), strict=True))
         with self.gate.lock:
             return copy if single.event.pack_numbers(copy, self.keyed.dimensions) else None
 
@@ -256,7 +257,7 @@ class HistoryMatching(HistoryChanges):
                 return list(map(then, parts))
 
     def match_mappings(self, events: Mappings, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
-        chunk = plain_chunk(events)
+        chunk = plain_chunk(events, self.limits.few_mappings)
         if chunk is None:
             return self._match_listed(events, workers, k, then)
         match = functools.partial(super().match_mappings, events, workers, None, _as_it_is)
