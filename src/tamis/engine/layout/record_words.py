@@ -35,17 +35,17 @@ DOUBT = 1 << _DOUBT_AT
 """Set in a row whose keys must be compared."""
 ROW = (1 << _PREDICATES_AT) - 1
 """The bits of word 0 that hold the row."""
-_SHAPE_AT = 24
-_PLACE = (1 << _SHAPE_AT) - 1
+SHAPE_AT = 24
+PLACE = (1 << SHAPE_AT) - 1
 UNIT = 4
 """Words per step of a place."""
-MOST_ROWS, MOST_WORDS = 1 << _SHAPE_AT, UNIT << _SHAPE_AT
+MOST_ROWS, MOST_WORDS = 1 << SHAPE_AT, UNIT << SHAPE_AT
 SHAPES = 256
 LONG, DONE = 255, 254
 _GROUP_BITS = 4
 MOST_IN_SHAPE = (1 << _GROUP_BITS) - 1
 """The most words of a group that a shape can count, and the most predicates that word 0 can count."""
-_RANGE_DIMENSION_AT, _RANGE_FIRST_AT = 16, 8
+RANGE_DIMENSION_AT, RANGE_FIRST_AT = 16, 8
 _SPACE_BITS = 8
 _SET_DIMENSION_AT, _SET_DIMENSION, _SET_NEGATED_AT = 48, (1 << 15) - 1, 63
 _NOT_SPACES = 0xFFFF << _SET_DIMENSION_AT
@@ -63,24 +63,24 @@ _LONG_HALF, _LONG_AT = 0xFFFFFFFF, 32
 @inlined
 def reference_of(shape: int, place: int) -> int:
     """The reference to a record; `place` is in steps of UNIT words. For DONE, it is the row."""
-    return (shape << _SHAPE_AT) | place
+    return (shape << SHAPE_AT) | place
 
 
 @inlined
 def shape_of(reference: np.uint32) -> int:
-    return I64(reference >> U32(_SHAPE_AT))
+    return I64(reference >> U32(SHAPE_AT))
 
 
 @inlined
 def record_at(reference: np.uint32) -> int:
     """The first word of a record."""
-    return UNIT * I64(reference & U32(_PLACE))
+    return UNIT * I64(reference & U32(PLACE))
 
 
 @inlined
 def settled_row(reference: np.uint32) -> np.uint32:
     """The row of a reference with the shape DONE."""
-    return reference & U32(_PLACE)
+    return reference & U32(PLACE)
 
 
 @inlined
@@ -149,18 +149,18 @@ def predicates_in(word: np.uint32) -> int:
 
 @inlined
 def range_word(dimension: int, first: int, last: int) -> np.uint32:
-    return U32((dimension << _RANGE_DIMENSION_AT) | (first << _RANGE_FIRST_AT) | (last - first))
+    return U32((dimension << RANGE_DIMENSION_AT) | (first << RANGE_FIRST_AT) | (last - first))
 
 
 @inlined
 def range_dimension(word: np.uint32) -> np.uint32:
-    return word >> U32(_RANGE_DIMENSION_AT)
+    return word >> U32(RANGE_DIMENSION_AT)
 
 
 @inlined
 def range_holds(word: np.uint32, space: Bytes) -> bool:
     """Whether an event satisfies a range word; `space` has its space in each dimension."""
-    return U8(space[UP(range_dimension(word))] - U8(word >> U32(_RANGE_FIRST_AT))) <= U8(word)
+    return U8(space[UP(range_dimension(word))] - U8(word >> U32(RANGE_FIRST_AT))) <= U8(word)
 
 
 @inlined

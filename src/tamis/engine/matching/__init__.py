@@ -7,6 +7,7 @@ Read in the order in which an event goes:
     loading         keys -> spaces and aspects by dimension
     lists_met       spaces -> lists and runs
     filtering       entries -> survivors, by filter words
+    vectors         the longest loops of filtering and checking, for processors with AVX-512
     checking        survivors -> rows, by records
     several_values  the last two steps for events with several values of an attribute
     owners          rows -> slots of subscriptions

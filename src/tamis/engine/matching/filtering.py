@@ -9,7 +9,8 @@ from tamis.engine.layout.runs import BAND_RUN
 from tamis.engine.layout.scale import MISSING
 from tamis.engine.layout.segment_build import ENTRY_WORDS, Body, entry_reference, entry_word
 from tamis.engine.matching.scratch import AHEAD, LISTS_AHEAD, Met, Scratch
-from tamis.kernels.kernel import inlined, merged
+from tamis.engine.matching.vectors import collect
+from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I64, U32, UP, U8s, U16s, U32s
 from tamis.kernels.prefetch import LINE, prefetch
 
@@ -54,7 +55,7 @@ def scan_lists(lists: int, met: Met, body: Body, space: U8s, survivor: U32s, n: 
                 survivor[UP(block)] = U32(k)
                 block += I64(space[UP(guard[UP(k)])] != MISSING)
         else:
-            n = _scan(first, last, entry, second, space, survivor, n)
+            n = collect(first, last, entry, second, space, survivor, n)
     if block > blocks:
         for i in range(block, block + AHEAD):
             survivor[UP(i)] = 0
@@ -63,7 +64,7 @@ def scan_lists(lists: int, met: Met, body: Body, space: U8s, survivor: U32s, n: 
         for i in range(blocks, block):
             _fetch_block(entry, second, I64(survivor[UP(i + AHEAD)]))
             first = BLOCK * I64(survivor[UP(i)])
-            n = _scan(first, first + BLOCK, entry, second, space, survivor, n)
+            n = collect(first, first + BLOCK, entry, second, space, survivor, n)
     return n, BLOCK * (passed_over - (block - blocks))
 
 
@@ -78,20 +79,6 @@ def _fetch_block(entry: U32s, second: U32s, block: int) -> None:
     prefetch(entry, ENTRY_WORDS * BLOCK * block)
     if len(second) > 0:
         prefetch(second, BLOCK * block)
-
-
-@merged
-def _scan(first: int, last: int, entry: U32s, second: U32s, space: U8s, survivor: U32s, n: int) -> int:
-    """Collect the entries from `first` up to `last` whose filter words hold."""
-    if len(second) > 0:
-        for q in range(first, last):
-            survivor[UP(n)] = entry_reference(entry, q)
-            n += I64(range_holds(entry_word(entry, q), space) & range_holds(second[UP(q)], space))
-    else:
-        for q in range(first, last):
-            survivor[UP(n)] = entry_reference(entry, q)
-            n += I64(range_holds(entry_word(entry, q), space))
-    return n
 
 
 @inlined

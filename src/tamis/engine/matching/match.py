@@ -17,7 +17,7 @@ from tamis.engine.matching.lists_met import LISTS_PER_VALUE, bound_runs, lists_o
 from tamis.engine.matching.loading import load, load_wide, note_cells, show_several, unload
 from tamis.engine.matching.owners import NamingScratch, Place, name_owners
 from tamis.engine.matching.results import CANDIDATES, COMPARED, SURVIVORS, Life
-from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Met, Scratch, Values, room_for
+from tamis.engine.matching.scratch import AHEAD, LANES, LoadedEvent, Met, Scratch, Values, room_for
 from tamis.engine.matching.several_values import check_lists, check_pairs, check_runs, sort_rows
 from tamis.kernels.by_address import call_kernel
 from tamis.kernels.fields import reader_of, word_of, words_in
@@ -158,8 +158,8 @@ def _sum_up(
     need = entries + paired
     if room_for(need) > len(scratch.survivor):
         lack = NO_ROOM_ENTRIES
-    elif need > free:
-        lack = NO_ROOM_OUT
+    elif need + LANES > free:
+        lack, need = NO_ROOM_OUT, need + LANES
     return lack, need, entries, runs
 
 

@@ -29,7 +29,7 @@ from tamis.engine.matching.results import Life, Slots
 from tamis.kernels.bits import has_bit_in_bytes
 from tamis.kernels.fields import reader_of
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s, U8s, U32s
+from tamis.kernels.numbers import I64, U32, UP, Bools, I32s, I64s, U8s, U32s
 from tamis.kernels.packed import Packed
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.ranges import Span
@@ -266,6 +266,13 @@ def _name_by_slot(
     first, is_sole = numbering.first[0], numbering.is_sole
     died, now = life.died, life.now
     if len(died) == 0 and len(is_sole) == 0:
+        doubt = U32(0)
+        for k in range(i, end):
+            doubt |= rows[UP(k)]
+        if not is_in_doubt(doubt):  # LLVM makes vectors of this loop, which ends nowhere else.
+            for k in range(end - i):
+                out[UP(filled + k)] = first + row_of(rows[UP(i + k)])
+            return end, filled + end - i
         while i < end and not is_in_doubt(rows[UP(i)]):
             out[UP(filled)] = first + row_of(rows[UP(i)])
             filled += 1

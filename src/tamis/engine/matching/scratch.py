@@ -18,8 +18,12 @@ from tamis.kernels.numbers import Bools, I32s, I64s, U8s, U32s
 
 AHEAD = 16
 """How many records ahead to prefetch."""
+LANES = 16
+"""Words of a vector, see `vectors`."""
 LISTS_AHEAD = 3
 """How many lists ahead to prefetch."""
+_BEHIND_SPACE = 3
+"""Bytes behind the spaces of an event that vector code reads together with the last one."""
 SORTED_AT_ONCE = 1024
 """The most survivors that are sorted by shape at a time."""
 
@@ -123,14 +127,14 @@ def _round(number: int) -> int:
 @inlined
 def room_for(entries: int) -> int:
     """The length of the array of survivors for this many entries."""
-    return entries + entries // BLOCK + 2 * AHEAD
+    return entries + entries // BLOCK + AHEAD + 2 * LANES
 
 
 def scratch_for(needs: Needs, entries: int, lists: int) -> Scratch:
     """Scratch for events that meet at most this many entries in this many lists."""
     dimensions = needs.dimensions
     ranked = min(dimensions, RANKED)
-    space = np.full(ranked + 1, MISSING, np.uint8)
+    space = np.full(ranked + 1 + _BEHIND_SPACE, MISSING, np.uint8)[: ranked + 1]
     space[ranked] = 0
     several = np.zeros(ranked + 1, np.bool_)
     low, high = np.zeros((2, dimensions), np.int64)
@@ -141,6 +145,6 @@ def scratch_for(needs: Needs, entries: int, lists: int) -> Scratch:
         LoadedEvent(space, several, nothing_seen(ranked if needs.wide else 0), low, high, *by_touched),
         Met(begin, end, run, run_begin, run_end),
         np.zeros(room_for(entries), np.uint32),
-        Ordered(np.zeros(SORTED_AT_ONCE + AHEAD, np.uint32), np.zeros(SHAPES, np.int64)),
+        Ordered(np.zeros(SORTED_AT_ONCE + AHEAD + LANES, np.uint32), np.zeros(SHAPES, np.int64)),
         pair_scratch(needs.cells, lists),
     )
