@@ -13,6 +13,7 @@ import pytest
 import tamis
 from tamis import EventError, Matcher
 from tamis.encoding.dimensions.premises import MOST_PREMISES
+from tamis.encoding.events.needed_strings import not_needed
 from tamis.language.evaluate import matches
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.limits import USUAL_STORE_LIMITS
@@ -219,3 +220,43 @@ def test_mismatched_attributes_are_counted_as_before() -> None:
         one.match(each_event)
     many.match_batch(events, 1)
     assert one.stats()["mismatched"] == many.stats()["mismatched"] > 0
+
+
+def test_single_events_leave_out_what_they_do_not_need() -> None:
+    store = store_of()
+    matcher: Matcher[int] = matcher_over(store)
+    matcher.add_many(
+        [1, 2, 3, 4],
+        [
+            "source.kind = 'start' AND cmd LIKE '%x%'",
+            "source.kind IN ('load', 'write') AND cmd = 'xy' AND size IS NULL",
+            "source.kind = 'load' AND ip_in(cmd, '10.0.0.0/8')",
+            "source.kind = 'start' AND note = 'x' AND size > 7",
+        ],
+    )
+    cases: list[tuple[dict[str, Any], list[int]]] = [
+        ({"source.kind": "start", "cmd": "xy", "note": "x", "size": 9}, [1, 4]),
+        ({"source.kind": "load", "cmd": "xy", "note": "x"}, [2]),
+        ({"source.kind": "load", "cmd": "10.1.2.3", "size": "x"}, [3]),
+        ({"source.kind": "other", "cmd": "xy", "note": "x"}, []),
+        ({"source": {"kind": "start"}, "cmd": "xy"}, [1]),
+        ({"source.kind": ["write", "start"], "cmd": "xy"}, [1, 2]),
+        ({"source": [{"kind": "write"}], "source.kind": None, "cmd": "xy"}, [2]),
+        ({"source.kind": 5, "cmd": "xy"}, []),
+        ({"cmd": "xy", "note": "x"}, []),
+    ]
+    for given, expected in cases * 2:
+        assert sorted(matcher.match(given)) == expected
+    lacking = not_needed({"source.kind": "other"}, store.dimensions)
+    assert set(lacking) == {"note", "size"}  # Strings of `cmd` may be addresses, which are counted.
+    assert set(not_needed({"source.kind": "start"}, store.dimensions)) == set()
+    assert set(not_needed({"source.kind": "load"}, store.dimensions)) == {"note"}
+    assert not not_needed({"source": {}}, store.dimensions)
+
+
+def test_strings_that_a_single_event_does_not_need_are_still_checked() -> None:
+    matcher = matcher_of()
+    matcher.add_many([1], ["kind = 'start' AND cmd LIKE '%x%'"])
+    with pytest.raises(EventError) as caught:
+        matcher.match({"kind": "x", "cmd": "\ud800"})
+    assert caught.value.attribute == "cmd"

@@ -99,8 +99,12 @@ class Facets:
             found |= {Facet.ADDRESS} if located else set()
         return ValueKeys(dimension, keys, int(not self.asked <= found))
 
+    def is_mismatched_by_strings(self) -> bool:
+        """Whether predicates need another kind than strings. An address is found by looking at the string."""
+        return not self.asked <= _A_STRING
 
-_A_NUMBER = frozenset({Kind.NUMBER})
+
+_A_NUMBER, _A_STRING = frozenset({Kind.NUMBER}), frozenset({Kind.STRING})
 _LONGEST_KNOWN = 256
 """The longest string that is remembered."""
 
@@ -147,6 +151,8 @@ class Dimensions:
         """What `mapping_columns` knows of all attributes."""
         self.json_form: tuple[Any, ...] | None = None
         """What `json_lines` knows of all attributes, and the schema that it knows them with."""
+        self.premise_form: Any = None
+        """What `needed_strings` knows of premises."""
 
     def __len__(self) -> int:
         return len(self._all)
@@ -234,7 +240,7 @@ class Dimensions:
 
     def _enter(self, dimension: Dimension) -> None:
         self.forms, self.table_form, self.names_form = {}, None, None
-        self.mapping_form, self.json_form = None, None
+        self.mapping_form, self.json_form, self.premise_form = None, None, None
         self._all.append(dimension)
         self.count += 1
         if dimension.attribute in self.by_attribute:

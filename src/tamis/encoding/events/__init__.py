@@ -11,4 +11,5 @@ Read in this order:
     json_reader    one event of JSON, with Python's own reader
     mappings       a list of mappings                                     mapping_columns  mappings -> columns
     mapping_encoder  mappings -> a batch, by column or one by one         needed_values  what events need of columns
+    needed_strings   what a single event needs
 """

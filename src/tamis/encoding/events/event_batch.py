@@ -25,6 +25,7 @@ import numpy as np
 from tamis.encoding.dimensions.dimension import Dimension, Facet
 from tamis.encoding.dimensions.dimension_set import Dimensions, Facets
 from tamis.encoding.dimensions.keys import INT_EXACT, ascend
+from tamis.encoding.events.needed_strings import not_needed
 from tamis.errors import EventError
 from tamis.kernels.numbers import I32s, I64s
 from tamis.language.event import FlatEvent, Refused, flatten, kind_of_value
@@ -120,12 +121,12 @@ class PlainValues(NamedTuple):
 def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: bool = True) -> PlainValues | None:
     """The values of an event, attribute by attribute. None if the event must be flattened as a whole, which finds its errors.
 
-    Attributes without predicates are not read. Values that are neither numbers nor strings are flattened and encoded one by one.
-    Returns None instead if that may run code of unknown classes, or if `flattens` is False. The row has numbers first, of
-    attributes with a single dimension. Other values follow as keys.
+    Attributes without predicates are not read, nor are strings that the event does not need. Values that are neither numbers
+    nor strings are flattened and encoded one by one. Returns None instead if that may run code of unknown classes, or if
+    `flattens` is False. The row has numbers first, of attributes with a single dimension. Other values follow as keys.
     """
     number_of, text_of, asked = dimensions.only_number.get, dimensions.only_text.get, dimensions.by_attribute
-    string_keys = dimensions.string_keys
+    string_keys, left_out = dimensions.string_keys, not_needed(event, dimensions)
     numbers: list[float] = []
     dimension: list[int] = []
     keys: list[int] = []
@@ -156,6 +157,8 @@ def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: boo
                 continue
             if not (value.isascii() or is_well_formed(value)):
                 rest[name] = value
+            elif name in left_out:
+                mismatched += asked[name].is_mismatched_by_strings()
             elif text is not None:
                 key_dimension.append(text[0])
                 keys.append(text[1](value))
