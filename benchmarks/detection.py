@@ -41,7 +41,7 @@ processes: the first column has the seconds for a small file, and the others wha
 files that are large enough for kernels. jq selects the same events."""
 
 _PASSES = 4
-_FEW_COPIES, _COPIES = 8, 8
+_FEW_COPIES, _COPIES = 12, 8
 """How often the events are in the first large file of the commands, and how much more often in the second. The small file has
 them once: `tamis filter` loads no kernels for it."""
 _COMMAND_PASSES = 2

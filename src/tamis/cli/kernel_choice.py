@@ -1,12 +1,13 @@
 """When `tamis filter` should load kernels: they decide lines faster than the evaluator, but take time before the first line.
 
-Measured, processor time: loading kernels takes half a second. Then the evaluator takes 7 us more than kernels for a line, and
-2.2 ns more for each of its bytes. So kernels pay from 40,000 lines of 2.7 kB on, or from 70,000 lines of 100 bytes.
+Measured, processor time: loading kernels and what they need takes 0.8 s. A third of that is pandas, which pyarrow imports if it
+is there. Then the evaluator takes 7 us more than kernels for a line, and 2.2 ns more for each of its bytes. So kernels pay from
+60,000 lines of 2.7 kB on, or from 110,000 lines of 100 bytes.
 """
 
 from __future__ import annotations
 
-_LOADING = 0.5
+_LOADING = 0.8
 """Seconds that loading kernels takes."""
 _MORE_PER_LINE, _MORE_PER_BYTE = 7e-6, 2.2e-9
 """Seconds that the evaluator takes more than kernels."""
