@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,16 @@ def test_a_matcher_may_have_a_device_of_its_own(shop: Matcher[int]) -> None:
 
 
 @pytest.mark.compiled
+def test_a_loaded_matcher_may_have_a_device(shop: Matcher[int], tmp_path: Path) -> None:
+    shop.save(tmp_path / "shop.tamis")
+    loaded = tamis.load(tmp_path / "shop.tamis", device="gpu", gpu_memory=1 << 30)
+    assert pairs(loaded.match_batch(EVENTS)) == pairs(shop.match_batch(EVENTS))
+    assert [card["most_bytes"] for card in loaded.stats()["cards"]] == [1 << 30]
+    with pytest.raises(OptionError, match="device must be"):
+        tamis.load(tmp_path / "shop.tamis", device="tpu")
+
+
+@pytest.mark.compiled
 def test_names_of_several_segments_and_of_a_delta() -> None:
     matcher: Matcher[str] = Matcher()
     for part in range(3):
@@ -93,6 +104,36 @@ def test_names_of_several_segments_and_of_a_delta() -> None:
         matcher.optimize() if part == 0 else None
     events = [{"a": a, "b": b} for a in (3, 20) for b in range(3)]
     assert {each[1][0] for each in both(matcher, events)} == {"0", "1", "2"}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("k", [1, 3, 7, 100])
+def test_the_heaviest_matches_come_in_the_same_order(k: int) -> None:
+    matcher: Matcher[int] = Matcher()
+    for part in range(2):
+        ids = range(100 * part, 100 * part + 40)
+        matcher.add_many(ids, [f"a > {n % 40}" for n in ids], weights=[n * 7 % 5 - 2 for n in ids])
+        if part == 0:
+            matcher.optimize()
+    events = pa.table({"a": [0, 1, 20, 39, 50]})
+    for _ in range(2):
+        found = matcher.match_batch(events, k=k, device="gpu", threads=1)
+        assert found.to_pydict() == matcher.match_batch(events, k=k, threads=1).to_pydict()
+        matcher.remove_many([id for id in matcher if id % 5 == 3])
+
+
+@pytest.mark.compiled
+def test_removed_subscriptions_are_left_out_on_the_card(shop: Matcher[int]) -> None:
+    before = both(shop, EVENTS)
+    shop.remove_many([id for id in range(60) if id % 3])
+    assert {id for _, id in both(shop, EVENTS)} == {id for _, id in before if id % 3 == 0}
+
+
+@pytest.mark.compiled
+def test_subscriptions_that_are_not_in_a_segment_see_what_waits(shop: Matcher[int]) -> None:
+    shop.add(99, "price > 10 AND size > 3")
+    table = pa.table({"price": [3.0, 40.0, None, 10.5], "item": [1, 2, 3, 4], "size": [9, 9, 9, 1]})
+    assert (1, 99) in both(shop, table)
 
 
 @pytest.mark.compiled

@@ -42,7 +42,7 @@ def check(
     from tamis.gpu.matching import CardMatching
 
     matching = matching or CardMatching(SegmentsOnCard(card_of(0)))
-    found = matching.match(segment, batch, dimensions, life, ThreadScratch())
+    (found,) = matching.for_batch().match([segment], batch, dimensions, life, ThreadScratch())
     expected = slots_by_event(segment.match(batch, dimensions, life, ThreadScratch()))
     assert slots_by_event(found) == expected
     return expected

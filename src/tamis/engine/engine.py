@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.events.plain_rows import PlainRows
 from tamis.encoding.expressions.plain_row import PlainRow
 from tamis.engine.delta import Delta, DeltaView
 from tamis.engine.interrupts import holding
@@ -413,8 +414,15 @@ class Engine:
 
     # -- matching
 
-    def match(self, version: Version, batch: EventBatch, dimensions: int, by: SegmentMatching | None = None) -> Found:
-        """Match a batch against a version; its segments `by` something else, if that is given."""
+    def match(
+        self, version: Version, batch: EventBatch | PlainRows, dimensions: int, by: SegmentMatching | None = None
+    ) -> Found:
+        """Match a batch against a version; its segments `by` something else, if that is given.
+
+        Raises
+        ------
+        NotPlainError
+        """
         return version.match(batch, dimensions, self._scratch, by)
 
     @property

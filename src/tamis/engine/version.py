@@ -7,9 +7,11 @@ life      when each slot died; a slot that died later than the version is alive 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.events.plain_rows import PlainRows, encoded, events_in
 from tamis.engine.delta import Delta, DeltaView, match_delta
 from tamis.engine.layout.access_path import Access
 from tamis.engine.matching.results import Found, Life, nothing_found, together
@@ -18,12 +20,29 @@ from tamis.engine.segment import Segment
 
 
 class SegmentMatching(Protocol):
-    """Something that matches segments in the place of the calling thread, such as a card."""
+    """Something that matches the segments of one batch in the place of the calling threads, such as a card."""
 
     def match(
-        self, segment: Segment, batch: EventBatch, dimensions: int, life: Life, scratches: ThreadScratch
-    ) -> Found:
-        """What `Segment.match` finds."""
+        self,
+        segments: Sequence[Segment],
+        batch: EventBatch | PlainRows,
+        dimensions: int,
+        life: Life,
+        scratches: ThreadScratch,
+    ) -> list[Found]:
+        """What `Segment.match` finds in each segment, or in several together.
+
+        Raises
+        ------
+        NotPlainError
+        """
+
+
+class Accelerator(Protocol):
+    """Something that matches batches in the place of threads."""
+
+    def for_batch(self) -> SegmentMatching:
+        """What matches one batch, in any number of threads at once."""
 
 
 class Version(NamedTuple):
@@ -38,17 +57,29 @@ class Version(NamedTuple):
     """Versions with the same number have the same segments."""
 
     def match(
-        self, batch: EventBatch, dimensions: int, scratches: ThreadScratch, by: SegmentMatching | None = None
+        self,
+        batch: EventBatch | PlainRows,
+        dimensions: int,
+        scratches: ThreadScratch,
+        by: SegmentMatching | None = None,
     ) -> Found:
-        """Match a batch, in scratch space of the calling thread; the segments `by` something else, if that is given."""
-        events = len(batch.start) - 1
+        """Match a batch, in scratch space of the calling thread; the segments `by` something else, if that is given.
+
+        Raises
+        ------
+        NotPlainError
+        """
+        events = events_in(batch)
         if events == 0:
             return nothing_found(0)
-        match = Segment.match if by is None else by.match
-        parts = [match(segment, batch, dimensions, self.life, scratches) for segment in self.segments]
+        if by is not None:
+            parts = by.match(self.segments, batch, dimensions, self.life, scratches)
+        else:
+            keys = encoded(batch)
+            parts = [segment.match(keys, dimensions, self.life, scratches) for segment in self.segments]
         for _, view in self.deltas:
             scratch = scratches.take_delta()
-            parts.append(match_delta(view, batch, dimensions, self.life, scratch))
+            parts.append(match_delta(view, encoded(batch), dimensions, self.life, scratch))
             scratches.give_delta(scratch)
         return together(parts, events)
 

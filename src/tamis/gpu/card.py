@@ -21,6 +21,7 @@ from tamis.engine.layout.segment_build import Body
 from tamis.engine.rows import nbytes
 from tamis.engine.segment import Segment
 from tamis.errors import CapabilityError, OptionError
+from tamis.gpu.kernel_cache import specialized
 from tamis.gpu.toolkit import cuda_library, is_simulated
 from tamis.kernels.numbers import U32s
 
@@ -124,7 +125,7 @@ class Card:
         with self._launching, self.here():
             special = self._kernels.get(types)
             if special is None:
-                special = self._kernels[types] = kernel if self.is_simulated else kernel.specialize(*arguments)
+                special = self._kernels[types] = kernel if self.is_simulated else specialized(kernel, arguments)
             special[blocks, threads, stream, shared](*arguments)
 
     @functools.cached_property
@@ -235,7 +236,8 @@ def _uploaded(segment: Segment, card: Card) -> SegmentArrays:
     wide = len(body.lookup.shift) > 0
     sizes = body.dimensions if wide and len(body.runs.list) else 0, ASPECTS * ranked if wide else 0, ranked + 1
     numbering = segment.numbering
-    owners = CardOwners(card.put(segment.owners.sole), card.put(numbering.is_sole), int(numbering.first[0]))
+    no_deaths = card.put(np.zeros(0, np.uint8))
+    owners = CardOwners(card.put(segment.owners.sole), card.put(numbering.is_sole), int(numbering.first[0]), no_deaths)
     words = body._replace(entry=_pairs(body.entry), run_entry=_pairs(body.run_entry), row=body.row[:0])
     on_card = card.put_fields(words)
     return SegmentArrays(on_card, owners, sizes, _size(segment))

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tamis.kernels.numbers import I32s, I64s, U8s, U32s
+from tamis.kernels.numbers import F64s, I32s, I64s, U8s, U32s
 
 ODD, NO_ROOM = -1, -2
 """Instead of the number of slots of an event: the event is odd, or it needs more room."""
+
+
+NO_BITS = -1
+"""Instead of the place of bits: no value is null."""
+FREE = -1
+"""A free place of a hash table."""
+VALUES_AT, VALIDITY_AT, BIT, CODE, DIMENSION = range(5)
+COLUMN = 5
+"""What kernels know of a column of a wide table, in the order of these places."""
 
 
 class CardOwners(NamedTuple):
@@ -17,6 +26,61 @@ class CardOwners(NamedTuple):
     is_sole: U8s
     first: int
     """The slot of row 0; NOT_BY_SLOT."""
+    dead: U8s
+    """The slots that are dead, as bits; empty if none is."""
+
+
+class CardEvents(NamedTuple):
+    """The events of a batch, as `EventBatch` has them, but with the end of each event, so that they may lie in any order."""
+
+    begin: I64s
+    end: I64s
+    dimension: I32s
+    lo: I64s
+    hi: I64s
+
+
+class Cells(NamedTuple):
+    """Memory of Arrow on the card, as numbers of each type."""
+
+    i8: I64s
+    f8: F64s
+    i4: I32s
+    f4: Any
+    i2: Any
+    i1: Any
+    u1: U8s
+    u2: Any
+    u4: U32s
+
+
+class CardEntries(NamedTuple):
+    """Where the parts of a long table lie in the cells. Places are in the elements of each part."""
+
+    start: int
+    """Where the entries of each event begin: 64-bit integers."""
+    name_end: int
+    """Where the offset of the first name is, of `name_bits` bits. The next offset is where this name ends."""
+    name_bits: int
+    names: int
+    """Where the bytes of names are, less the offset of the first name."""
+    values: int
+    code: int
+    """The type of the values, as `plain_columns` has it."""
+    validity: int
+    """Where the bits are; NO_BITS."""
+    bit: int
+
+
+class CardNames(NamedTuple):
+    """The attributes that predicates ask about, in a hash table."""
+
+    table: I32s
+    """The place of an attribute in the other arrays; FREE."""
+    start: I64s
+    """Where each name begins, and where the last one ends."""
+    text: U8s
+    dimension: I32s
 
 
 class EventArrays(NamedTuple):
@@ -73,6 +137,8 @@ class Block(NamedTuple):
     """Runs of the lists that the event meets."""
     cell: U32s
     queue: U32s
+    place: I64s
+    """Where the slots and the open rows of the event go."""
     counts: I32s
     lane: int
     mine: int

@@ -1,25 +1,50 @@
 """Slots that a card found for the events of a batch, still on the card.
 
-Most callers want names, or only counts. Then the slots themselves never leave the card: it writes the row of the event and the
-place of the name for each match, and only these two columns come back. Slots that the processor found for the same events go
-into gaps that the card leaves:
+Most callers want names, only counts, or the heaviest. Then the slots themselves never leave the card: it writes the row of the
+event and the place of the name for each match, and only these two columns come back. A batch is matched in *pieces*, one for each
+segment and run of the kernel. The slots of an event are those of the first piece, then those of the next. Slots that the
+processor found for the same events go into gaps that the card leaves:
 
     event 0        event 1     event 2
-    c c c p        c           p p              c: from the card, p: from the processor
+    c c d p        c           p p              c, d: pieces on the card, p: from the processor
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.engine.matching.results import Counts, Slots
+from tamis.engine.top_k import keep_heaviest
 from tamis.gpu.buffers import Buffers
-from tamis.gpu.order_kernels import name_in_order, put_in_order
-from tamis.kernels.numbers import I32s, I64s
+from tamis.gpu.order_kernels import keep_heaviest_on_card, name_in_order, put_in_order
+from tamis.gpu.uploads import Uploads
+from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.kernels.ranges import span_indices
+
+_MOST_HEAVIEST = 64
+"""The largest k for which the card finds the heaviest slots. It looks at all slots of an event k times."""
+
+
+class Piece(NamedTuple):
+    """Slots that one run of the kernel found."""
+
+    counts: I32s
+    """Event -> how many slots it has."""
+    on_card: Any
+    """The same on the card, where events without slots may have any number below 0."""
+    at: Any
+    """Event -> where its slots begin, on the card."""
+    slot: Any
+    """The slots, on the card."""
+
+
+def summed(counts: Sequence[npt.NDArray[Any]], events: int) -> Counts:
+    """The sum of several counts for each event."""
+    return np.add.reduce(counts, axis=0, dtype=np.int64, initial=0) if counts else np.zeros(events, np.int64)
 
 
 class CardSlots:
@@ -27,20 +52,23 @@ class CardSlots:
 
     Parameters
     ----------
-    counts : array
-        Event -> how many slots the card found.
     others : tuple of arrays, optional
         How many slots the processor found for each event, and these slots.
     """
 
-    def __init__(self, counts: I32s, buffers: Buffers, others: tuple[Counts, Slots] | None = None) -> None:
-        self._counts = counts
+    def __init__(
+        self, pieces: list[Piece], buffers: Buffers, uploads: Uploads, others: tuple[Counts, Slots] | None = None
+    ) -> None:
+        self._pieces = pieces
         self._buffers = buffers
-        self._results = buffers.results
+        self._uploads = uploads
         self._others = others
-        here = np.zeros(len(counts), np.int64) if others is None else others[0]
-        end = np.cumsum(counts + here)
-        self._at = end - here - counts
+        self._keeps: object = None
+        """What must live as long as this object."""
+        here = np.zeros(buffers.events, np.int64) if others is None else others[0]
+        self._counts = summed([piece.counts for piece in pieces], buffers.events)
+        end = np.cumsum(self._counts + here)
+        self._at = end - here - self._counts
         """Where the slots of each event begin."""
         self._total = int(end[-1]) if len(end) else 0
 
@@ -49,25 +77,28 @@ class CardSlots:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """The slots, event by event."""
-        found = self._ordered(self._results.slot_at, self._results.slot)
+        if self._total == 0:
+            return np.zeros(0, np.int32)
+        ordered = self._ordered()
+        found = self._buffers.fetch("slots in order", ordered)
+        self._buffers.wait()
+        found = found.copy()
         if self._others is not None:
             found[self._gaps(*self._others)] = self._others[1]
         return found if dtype is None else found.astype(dtype)
-
-    def opened(self) -> npt.NDArray[Any]:
-        """The open rows, likewise. The counts are those of open rows then."""
-        return self._ordered(self._results.row_at, self._results.row)
 
     def named(self, first: int, place: npt.NDArray[Any]) -> tuple[I64s, npt.NDArray[Any]]:
         """For each slot the row of its event, from `first` on, and `place` of the slot."""
         if self._total == 0:
             return np.zeros(0, np.int64), np.zeros(0, place.dtype)
-        buffers, results = self._buffers, self._results
-        counts, at = self._places()
+        buffers, there = self._buffers, self._uploads.find("place", place, lambda: place)
         events = buffers.array("rows of events", self._total, np.int64)
         names = buffers.array("names", self._total, place.dtype)
-        there = buffers.put("place", place)
-        buffers.launch(name_in_order, (counts, results.slot_at, results.slot, at, first, there, events, names))
+        for number, (piece, at) in enumerate(zip(self._pieces, self._places(), strict=True)):
+            ordered_at = buffers.put(f"places {number}", at)
+            buffers.launch(
+                name_in_order, (piece.on_card, piece.at, piece.slot, ordered_at, first, there, events, names)
+            )
         rows, named = buffers.fetch_to_keep(events), buffers.fetch_to_keep(names)
         buffers.wait()
         if self._others is not None:
@@ -76,23 +107,57 @@ class CardSlots:
             named[gaps] = place[self._others[1]]
         return rows, named
 
-    def _ordered(self, found_at: Any, found: Any) -> npt.NDArray[Any]:
-        """What the card found for all events, event by event, with gaps."""
-        if self._total == 0:
-            return np.zeros(0, found.dtype)
-        buffers = self._buffers
-        counts, at = self._places()
-        name = f"{found.dtype} in order"
-        ordered = buffers.array(name, self._total, found.dtype)
-        buffers.launch(put_in_order, (counts, found_at, found, at, ordered))
-        fetched = buffers.fetch(name, ordered)
+    def heaviest(self, counts: Counts, weights: F64s, k: int) -> tuple[Counts, Any]:
+        """The `k` heaviest slots of each event, as `keep_heaviest` finds them: on the card if it found all slots."""
+        if self._others is not None or k > _MOST_HEAVIEST or self._total == 0:
+            return keep_heaviest(counts, np.asarray(self), weights, k)
+        buffers, there = self._buffers, self._uploads.find("weights", weights, lambda: weights)
+        kept = np.minimum(counts, k)
+        end = np.cumsum(kept)
+        piece = self._pieces[0]
+        if len(self._pieces) > 1:
+            on_card = buffers.put("counts", self._counts.astype(np.int32))
+            piece = Piece(piece.counts, on_card, buffers.put("begins", self._at), self._ordered())
+        count, at = buffers.put("kept", kept.astype(np.int32)), buffers.put("kept_at", end - kept)
+        out = buffers.array("heaviest", int(end[-1]), np.int32)
+        buffers.launch(keep_heaviest_on_card, (piece.on_card, piece.at, piece.slot, there, count, at, out))
         buffers.wait()
-        return fetched.copy()
+        found = CardSlots([Piece(kept.astype(np.int32), count, at, out)], buffers, self._uploads)
+        found._keeps = self
+        return kept, found
+
+    def _ordered(self) -> Any:
+        """The slots event by event, on the card, with gaps."""
+        buffers = self._buffers
+        ordered = buffers.array("slots in order", self._total, np.int32)
+        for number, (piece, at) in enumerate(zip(self._pieces, self._places(), strict=True)):
+            ordered_at = buffers.put(f"places {number}", at)
+            buffers.launch(put_in_order, (piece.on_card, piece.at, piece.slot, ordered_at, ordered))
+        return ordered
+
+    def _places(self) -> list[I64s]:
+        """Where the slots of each event go, of one piece after another."""
+        at = self._at
+        places = []
+        for piece in self._pieces:
+            places.append(at)
+            at = at + piece.counts
+        return places
 
     def _gaps(self, counts: Counts, slots: Slots) -> I64s:
         """The places of the slots that the processor found."""
         return span_indices(self._at + self._counts, counts)
 
-    def _places(self) -> tuple[Any, Any]:
-        """How many slots of each event are on the card, and where they go: both on the card."""
-        return self._buffers.put("counts", self._counts), self._buffers.put("places", self._at)
+
+def open_rows(counts: I32s, buffers: Buffers) -> npt.NDArray[Any]:
+    """The open rows that the last run of the kernel found, event by event; `counts` says how many each event has."""
+    total = int(counts.sum())
+    if total == 0:
+        return np.zeros(0, np.uint32)
+    results = buffers.results
+    ordered = buffers.array("rows in order", total, np.uint32)
+    there, places = buffers.put("counts of rows", counts), buffers.put("places of rows", np.cumsum(counts) - counts)
+    buffers.launch(put_in_order, (there, results.row_at, results.row, places, ordered))
+    found = buffers.fetch("rows in order", ordered)
+    buffers.wait()
+    return found.copy()

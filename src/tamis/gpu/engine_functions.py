@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from tamis.encoding.dimensions import keys
 from tamis.engine.layout import aspects, key_numbers, lists, lookup, pairs, record_words, scale
 from tamis.engine.layout.scale import PER_WHOLE
 from tamis.engine.matching import checking, filtering, lists_met
@@ -15,6 +18,13 @@ _HALF_BITS = 32
 _HALF = (1 << _HALF_BITS) - 1
 
 number_of = on_card(scale.number_of)
+code_of_bits, is_small = on_card(keys.code_of_bits), on_card(keys.is_small)
+
+
+@device
+def bits_of_number(number: float) -> Any:
+    """The bits of a double."""
+    return I64(F64(number).view(np.int64))
 
 
 @instead_of(scale.table_space)

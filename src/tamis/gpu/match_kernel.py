@@ -3,7 +3,7 @@
     values   one thread each: key -> space, and the lists, runs and cells that it leads to     `_load_value`
     items    the lists and runs of the event, in pieces; warps take one after another          `_scan_items`
     entries  a thread each, by filter words; survivors wait in the queue of their warp         `_scan_list`, `_scan_run`
-    records  one for each thread of a warp, so that no thread waits                            `_queue`
+    records  one for each thread of a warp, so that no thread waits                            `_queue`, `record_checks`
     rows     settled slots from the front of the block's scratch, open rows from its back      `_add`
 
 A row is *settled* if it has one owner and nothing is left to decide: its slot is the result. All other rows are *open*: the
@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from tamis.encoding.events.event_batch import EventBatch
 from tamis.engine.layout.aspects import ASPECTS, NEAR
 from tamis.engine.layout.guards import BLOCK
 from tamis.engine.layout.lookup import (
@@ -35,22 +34,21 @@ from tamis.engine.layout.lookup import (
     SIDES,
 )
 from tamis.engine.layout.plan import RANKED
-from tamis.engine.layout.record_words import DONE, LONG
 from tamis.engine.layout.runs import BAND_RUN
 from tamis.engine.layout.scale import MISSING
 from tamis.engine.layout.segment_build import Body
-from tamis.engine.matching.owners import NOT_BY_SLOT
 from tamis.engine.matching.results import CANDIDATES
 from tamis.gpu import engine_functions as engine
-from tamis.gpu.card_arrays import NO_ROOM, ODD, Block, CardOwners, EventArrays, Results
+from tamis.gpu.card_arrays import NO_ROOM, ODD, Block, CardEvents, CardOwners, EventArrays, Results
 from tamis.gpu.device_code import SIMULATED, cuda, device
+from tamis.gpu.record_checks import GONE, OPEN_ROW, owner_of, record_holds
 from tamis.gpu.warp import WARP, before, count, from_first, meet, votes
 from tamis.kernels.numbers import I32, I64, U8, U32, UP, I32s, I64s
 
 THREADS = 4 if SIMULATED else 64
 """Threads of a block."""
-MOST_THREADS = 4 if SIMULATED else 128
-"""The most threads of a block."""
+MOST_THREADS = 4 if SIMULATED else 192
+"""Threads of a block whose event takes much shared memory, so that few blocks run at the same time."""
 _ITEMS, _RUNS_MET, _CELLS_MET = 512, 128, 128
 """The most items, runs and cells of an event that is not odd."""
 _WAITING = 2 * MOST_THREADS
@@ -58,7 +56,7 @@ _WAITING = 2 * MOST_THREADS
 _PIECE = 2048
 """The most entries of an item: a multiple of BLOCK, so that guards fit."""
 _NO_RUN = -1
-_NOTED, _TAKEN, _RUNS, _CELLS, _SETTLED, _OPEN, _ODD = range(7)
+_NOTED, _TAKEN, _RUNS, _CELLS, _ODD, _SETTLED, _OPEN = range(7)
 _COUNTS = 7
 _INT64, _INT32, _UINT32, _UINT8 = (np.dtype(kind) for kind in ("i8", "i4", "u4", "u1"))
 
@@ -96,7 +94,7 @@ def _note_list(body: Body, number: int, block: Block) -> None:
 
 
 @device
-def _load_value(batch: EventBatch, v: int, first: int, body: Body, block: Block) -> None:
+def _load_value(batch: CardEvents, v: int, first: int, body: Body, block: Block) -> None:
     """Load one value of an event whose values begin at `first`, and note what it leads to."""
     of_matcher, key = batch.dimension[UP(v)], batch.lo[UP(v)]
     if batch.hi[UP(v)] != key or (v > first and batch.dimension[UP(v - 1)] == of_matcher):
@@ -152,7 +150,7 @@ def _show_value(dimension: int, space: int, key: int, body: Body, block: Block) 
 
 
 @device
-def _forget_value(batch: EventBatch, v: int, body: Body, block: Block) -> None:
+def _forget_value(batch: CardEvents, v: int, body: Body, block: Block) -> None:
     """Undo `_load_value`."""
     dimension = engine.local_dimension(body.lookup, batch.dimension[UP(v)])
     if 0 <= dimension < RANKED:
@@ -175,58 +173,24 @@ def _bound_run(r: int, body: Body, block: Block) -> None:
 
 
 @device
-def _record_holds(reference: Any, body: Body, block: Block) -> tuple[bool, Any]:
-    """Whether the record of a survivor holds, and its row."""
-    record, at, shape = body.record, engine.record_at(reference), engine.shape_of(reference)
-    if shape == DONE:
-        return True, U32(engine.settled_row(reference))
-    if shape == LONG:
-        holds, tied = engine.check_long(record, at, block.space, block.seen)
-    elif len(block.seen) > 0:
-        names, bounds = engine.groups_in(shape)
-        named = engine.predicates_in(record[UP(at)])
-        holds, tied = engine.check_tests(record, at + 1, names, named, bounds, block.seen)
-    else:
-        ranges, sets = engine.groups_in(shape)
-        holds, tied = engine.check_ranges(record, at + 1, ranges, sets, block.space), False
-    if not holds:
-        return False, U32(0)
-    doubt = tied and engine.ties_are_in_doubt(record, at, shape, block.seen, body.lookup.about)
-    return True, U32(engine.found_row(record[UP(at)]) | engine.in_doubt(doubt))
-
-
-@device
-def _owner_of(word: Any, owners: CardOwners) -> int:
-    """The slot of a settled row; -1: it is open."""
-    if engine.is_in_doubt(word):
-        return -1
-    row = engine.row_of(word)
-    if owners.first != NOT_BY_SLOT:
-        if len(owners.is_sole) > 0 and not engine.has_bit_in_bytes(owners.is_sole, row):
-            return -1
-        return owners.first + row
-    return max(I64(owners.sole[UP(row)]), -1)
-
-
-@device
 def _add(holds: bool, word: Any, owners: CardOwners, block: Block, results: Results) -> None:
     """Add the rows that the threads of a warp have found. All of them call this."""
-    slot = _owner_of(word, owners) if holds else -1
-    settled = votes(holds and slot >= 0)
+    slot = owner_of(word, owners) if holds else I64(GONE)
+    settled = votes(slot >= 0)
     if settled != U32(0):
         at = I32(0)
         if block.lane == 0:
             at = cuda.atomic.add(block.counts, _SETTLED, count(settled))
         at = from_first(at) + before(settled, block.lane)
-        if holds and slot >= 0 and at < results.room:
+        if slot >= 0 and at < results.room:
             results.scratch[UP(block.base + at)] = U32(slot)
-    opened = votes(holds and slot < 0)
+    opened = votes(slot == OPEN_ROW)
     if opened != U32(0):
         at = I32(0)
         if block.lane == 0:
             at = cuda.atomic.add(block.counts, _OPEN, count(opened))
         at = from_first(at) + before(opened, block.lane)
-        if holds and slot < 0 and at < results.room:
+        if slot == OPEN_ROW and at < results.room:
             results.scratch[UP(block.base + results.room - 1 - at)] = word
 
 
@@ -235,7 +199,7 @@ def _check_waiting(waiting: int, body: Body, owners: CardOwners, block: Block, r
     """Check the last survivors of the queue, at most one for each thread."""
     holds, word = False, U32(0)
     if block.lane < waiting:
-        holds, word = _record_holds(block.queue[UP(block.mine + block.lane)], body, block)
+        holds, word = record_holds(block.queue[UP(block.mine + block.lane)], body, block)
     _add(holds, word, owners, block, results)
 
 
@@ -254,7 +218,7 @@ def _queue(
     meet()
     if waiting >= WARP:
         waiting -= WARP
-        holds, word = _record_holds(block.queue[UP(block.mine + waiting + block.lane)], body, block)
+        holds, word = record_holds(block.queue[UP(block.mine + waiting + block.lane)], body, block)
         _add(holds, word, owners, block, results)
         meet()
     return waiting
@@ -345,10 +309,12 @@ def _try_pairs(thread: int, body: Body, owners: CardOwners, block: Block, result
 @device
 def _add_alone(reference: Any, body: Body, owners: CardOwners, block: Block, results: Results) -> None:
     """Check a record and add its row, in one thread."""
-    holds, word = _record_holds(reference, body, block)
+    holds, word = record_holds(reference, body, block)
     if not holds:
         return
-    slot = _owner_of(word, owners)
+    slot = owner_of(word, owners)
+    if slot == GONE:
+        return
     at = cuda.atomic.add(block.counts, _SETTLED if slot >= 0 else _OPEN, 1)
     if at < results.room:
         if slot >= 0:
@@ -366,80 +332,94 @@ def _is_odd(counts: I32s) -> bool:
 
 
 @device
-def _reserve(event: int, odd: bool, counts: I32s, results: Results) -> None:
-    """Reserve places for the rows of an event. One thread calls this."""
-    settled, opened = counts[_SETTLED], counts[_OPEN]
-    results.open[UP(event)] = settled + opened
-    if odd:
-        results.settled[UP(event)] = ODD
-    elif settled + opened > results.room:
-        results.settled[UP(event)] = NO_ROOM
-    else:
+def _reserve(event: int, block: Block, results: Results) -> None:
+    """Reserve places for the rows of an event. One thread calls this. Without room, the event has no rows then."""
+    settled, opened = block.counts[_SETTLED], block.counts[_OPEN]
+    fits = settled + opened <= results.room
+    slot_at, row_at = I64(0), I64(0)
+    if fits and settled > 0:
         slot_at = cuda.atomic.add(results.filled, 0, I64(settled))
+        fits = slot_at + settled <= len(results.slot)
+    if fits and opened > 0:
         row_at = cuda.atomic.add(results.filled, 1, I64(opened))
-        if slot_at + settled > len(results.slot) or row_at + opened > len(results.row):
-            results.settled[UP(event)] = NO_ROOM
-        else:
-            results.settled[UP(event)], results.open[UP(event)] = settled, opened
-            results.slot_at[UP(event)], results.row_at[UP(event)] = slot_at, row_at
+        fits = row_at + opened <= len(results.row)
+    if fits:
+        results.settled[UP(event)], results.open[UP(event)] = settled, opened
+        results.slot_at[UP(event)], results.row_at[UP(event)] = slot_at, row_at
+    else:
+        results.settled[UP(event)], results.open[UP(event)] = NO_ROOM, settled + opened
+        block.counts[_SETTLED], block.counts[_OPEN] = 0, 0
+    block.place[0], block.place[1] = slot_at, row_at
 
 
 @device
-def _hand_over(event: int, thread: int, block: Block, results: Results) -> None:
+def _hand_over(thread: int, block: Block, results: Results) -> None:
     """Copy the rows of an event from the scratch of its block to their places."""
-    settled = results.settled[UP(event)]
-    if settled < 0:
-        return
-    slot_at, row_at = results.slot_at[UP(event)], results.row_at[UP(event)]
-    for i in range(thread, settled, cuda.blockDim.x):
+    slot_at, row_at = block.place[0], block.place[1]
+    for i in range(thread, block.counts[_SETTLED], cuda.blockDim.x):
         results.slot[UP(slot_at + i)] = I32(results.scratch[UP(block.base + i)])
-    for i in range(thread, results.open[UP(event)], cuda.blockDim.x):
+    for i in range(thread, block.counts[_OPEN], cuda.blockDim.x):
         results.row[UP(row_at + i)] = results.scratch[UP(block.base + results.room - 1 - i)]
+
+
+@device
+def _find_more(thread: int, body: Body, owners: CardOwners, block: Block, results: Results) -> None:
+    """Note the entries of runs, and add what pairs find."""
+    for i in range(thread, block.counts[_RUNS], cuda.blockDim.x):
+        _bound_run(I64(block.met[UP(i)]), body, block)
+    if len(body.pairs.start) > 0:
+        _try_pairs(thread, body, owners, block, results)
 
 
 @device
 def _match_event(
     event: int,
     thread: int,
-    batch: EventBatch,
+    batch: CardEvents,
     body: Body,
     owners: CardOwners,
     block: Block,
     results: Results,
 ) -> int:
-    """Match one event in all threads of a block; returns how many entries the thread's warp visited."""
-    begin, end = batch.start[UP(event)], batch.start[UP(event + 1)]
+    """Match one event in all threads of a block; returns how many entries the thread's warp visited.
+
+    Threads wait for each other as seldom as possible: with short lists, that is a large part of the time.
+    """
+    begin, end = batch.begin[UP(event)], batch.end[UP(event)]
     for v in range(begin + thread, end, cuda.blockDim.x):
         _load_value(batch, v, begin, body, block)
     if thread == 0:
         _note_list(body, body.cells + body.dimensions, block)
     cuda.syncthreads()
     odd, visited = _is_odd(block.counts), I64(0)
-    if not odd:
-        for i in range(thread, block.counts[_RUNS], cuda.blockDim.x):
-            _bound_run(I64(block.met[UP(i)]), body, block)
-        if len(body.pairs.start) > 0:
-            _try_pairs(thread, body, owners, block, results)
-    cuda.syncthreads()
-    odd = odd or _is_odd(block.counts)
+    if block.counts[_RUNS] > 0 or len(body.pairs.start) > 0:
+        if not odd:
+            _find_more(thread, body, owners, block, results)
+        cuda.syncthreads()
+        odd = _is_odd(block.counts)
     if not odd:
         visited = _scan_items(body, owners, block, results)
     cuda.syncthreads()
-    if thread == 0:
-        _reserve(event, odd, block.counts, results)
-    cuda.syncthreads()
-    _hand_over(event, thread, block, results)
+    for i in range(thread, _SETTLED, cuda.blockDim.x):
+        block.counts[UP(i)] = 0  # For the next event. From here on, only the counts of rows are read.
+    if odd or block.counts[_SETTLED] + block.counts[_OPEN] == 0:
+        if thread == 0:
+            results.settled[UP(event)], results.open[UP(event)] = ODD if odd else 0, 0
+    else:
+        cuda.syncthreads()
+        if thread == 0:
+            _reserve(event, block, results)
+        cuda.syncthreads()
+        _hand_over(thread, block, results)
     for v in range(begin + thread, end, cuda.blockDim.x):
         _forget_value(batch, v, body, block)
-    for i in range(thread, _COUNTS, cuda.blockDim.x):
-        block.counts[UP(i)] = 0
     return visited
 
 
 # With more registers, fewer blocks run at the same time, and dense subscriptions take 15 % longer.
 @cuda.jit(**({} if SIMULATED else {"max_registers": 64}))
 def match_events(
-    batch: EventBatch, todo: I32s, body: Body, owners: CardOwners, arrays: EventArrays, results: Results
+    batch: CardEvents, todo: I32s, body: Body, owners: CardOwners, arrays: EventArrays, results: Results
 ) -> None:
     """Match the events of a batch whose rows `todo` has, block by block."""
     thread, at = cuda.threadIdx.x, cuda.blockIdx.x
@@ -464,6 +444,7 @@ def match_events(
         cuda.shared.array(_RUNS_MET, _INT32),
         cuda.shared.array(_CELLS_MET, _UINT32),
         cuda.shared.array(_WAITING, _UINT32),
+        cuda.shared.array(2, _INT64),
         cuda.shared.array(_COUNTS, _INT32),
         thread % WARP,
         2 * WARP * (thread // WARP),
@@ -480,6 +461,8 @@ def match_events(
     while at < len(todo):
         visited += _match_event(todo[at], thread, batch, body, owners, block, results)
         cuda.syncthreads()
+        if thread == 0:
+            block.counts[_SETTLED], block.counts[_OPEN] = 0, 0
         at += cuda.gridDim.x
     if block.lane == 0:
         cuda.atomic.add(results.work, CANDIDATES, visited)

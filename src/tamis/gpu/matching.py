@@ -11,35 +11,43 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.encoding.evaluation import event_places
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.events.plain_rows import PlainRows, encoded, events_in
 from tamis.engine.matching.owners import NamingScratch, Place, name_owners
-from tamis.engine.matching.results import CANDIDATES, Counts, Found, Life, Slots, Work, nothing_found, together
+from tamis.engine.matching.results import CANDIDATES, Counts, Found, Life, Work, nothing_found, together
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.segment import Segment
-from tamis.gpu.buffers import USUAL_BUFFERS, BufferLimits, Buffers
+from tamis.gpu.buffers import USUAL_BUFFERS, BufferLimits, Buffers, check_plain
 from tamis.gpu.card import SegmentArrays, SegmentsOnCard
 from tamis.gpu.card_arrays import NO_ROOM, ODD
-from tamis.gpu.card_slots import CardSlots
+from tamis.gpu.card_slots import CardSlots, Piece, open_rows, summed
 from tamis.gpu.match_kernel import match_events
 from tamis.gpu.pinned import PinnedPool
-from tamis.kernels.numbers import Bools, I32s, I64s, U32s
+from tamis.gpu.uploads import Uploads
+from tamis.kernels.numbers import Bools, I32s, I64s, U8s, U32s
 from tamis.kernels.ranges import span_indices
 
 
-class _Round(NamedTuple):
+class _Run(NamedTuple):
     """What one run of the kernel found. Counts are 0 for events that were not done."""
 
-    settled: I32s
-    """Event -> how many settled rows it has. Their slots are on the card until the next run."""
-    slots: Slots | None
-    """These slots, if there was a next run."""
+    piece: Piece
     open_counts: Counts
     open_rows: U32s
+
+
+class _Matched(NamedTuple):
+    """What the runs of the kernel for one segment found."""
+
+    runs: list[_Run]
+    odd: Bools
+    visited: int
 
 
 class CardMatching:
@@ -47,103 +55,177 @@ class CardMatching:
 
     def __init__(self, segments: SegmentsOnCard, limits: BufferLimits = USUAL_BUFFERS) -> None:
         self.segments = segments
+        self.uploads = Uploads(segments.card)
         self._limits = limits
         self._free: deque[Buffers] = deque()
         self._to_keep = PinnedPool(segments.card)
 
-    def match(
-        self, segment: Segment, batch: EventBatch, dimensions: int, life: Life, scratches: ThreadScratch
-    ) -> Found:
-        """What `Segment.match` finds."""
-        arrays = self.segments.find(segment)
-        if arrays is None:
-            return segment.match(batch, dimensions, life, scratches)
-        buffers = self._taken()
-        with self.segments.card.here():
-            rounds, odd, visited = _run(arrays, batch, buffers)
-        events = len(odd)
-        segment.watch.add(events - int(np.count_nonzero(odd)), visited)
-        parts = [nothing_found(events)._replace(work=Work(candidates=visited))]
-        parts += [_named(found.open_counts, found.open_rows, segment, batch, dimensions, life) for found in rounds]
-        if odd.any():
-            parts.append(_matched_here(np.flatnonzero(odd), segment, batch, dimensions, life, scratches))
-        if len(rounds) == 1 and len(life.died) == 0:
-            return self._with_card(rounds[0].settled, together(parts, events), buffers)
-        found = together([*parts, *(_living(found, life, buffers) for found in rounds)], events)
-        self._free.append(buffers)
-        return found
+    def for_batch(self) -> BatchMatching:
+        """What matches one batch."""
+        return BatchMatching(self)
 
-    def _taken(self) -> Buffers:
+    def take(self) -> Buffers:
         """Free buffers. Those that were used last come first, since they have grown to what batches need."""
         try:
             return self._free.pop()
         except IndexError:
             return Buffers(self.segments.card, self._to_keep, self._limits)
 
-    def _with_card(self, settled: I32s, others: Found, buffers: Buffers) -> Found:
+    def give(self, buffers: Buffers) -> None:
+        """Take buffers back that nobody uses any more."""
+        self._free.append(buffers)
+
+
+class BatchMatching:
+    """Matches the parts of one batch, in any number of threads at once."""
+
+    def __init__(self, matching: CardMatching) -> None:
+        self._matching = matching
+        self._uploads = Uploads(matching.segments.card)
+
+    def match(
+        self,
+        segments: Sequence[Segment],
+        batch: EventBatch | PlainRows,
+        dimensions: int,
+        life: Life,
+        scratches: ThreadScratch,
+    ) -> list[Found]:
+        """What `Segment.match` finds in each segment; in one result what the card found, with what the processor added to that.
+
+        Raises
+        ------
+        NotPlainError
+        """
+        there = [(segment, self._matching.segments.find(segment)) for segment in segments]
+        parts = [
+            segment.match(encoded(batch), dimensions, life, scratches) for segment, arrays in there if arrays is None
+        ]
+        on_card = [(segment, arrays) for segment, arrays in there if arrays is not None]
+        if not on_card:
+            return parts
+        buffers = self._matching.take()
+        try:
+            with self._matching.segments.card.here():
+                found = self._run(on_card, batch, life, buffers)
+            for (segment, _), matched in zip(on_card, found, strict=True):
+                parts += _added(segment, matched, batch, dimensions, life, scratches)
+        except BaseException:
+            self._matching.give(buffers)
+            raise
+        pieces = [run.piece for matched in found for run in matched.runs]
+        return [self._with_card(pieces, together(parts, events_in(batch)), buffers)]
+
+    def _run(
+        self,
+        segments: list[tuple[Segment, SegmentArrays]],
+        batch: EventBatch | PlainRows,
+        life: Life,
+        buffers: Buffers,
+    ) -> list[_Matched]:
+        """Run the kernel for each segment."""
+        dead = self._matching.uploads.find("dead", life, lambda: dead_slots(life))
+        buffers.begin(batch, self._matching.uploads)
+        found: list[_Matched] = []
+        for _, arrays in segments:
+            living = arrays._replace(owners=arrays.owners._replace(dead=dead))
+            found.append(_run(living, sum(len(matched.runs) for matched in found), buffers))
+        return found
+
+    def _with_card(self, pieces: list[Piece], others: Found, buffers: Buffers) -> Found:
         """Slots on the card, joined with what the processor found. The buffers are free when nobody has these slots."""
+        if not pieces:
+            self._matching.give(buffers)
+            return others
         given = (others.counts, others.slots) if len(others.slots) else None
-        slots: Any = CardSlots(settled, buffers, given)
-        weakref.finalize(slots, self._free.append, buffers).atexit = False
-        return Found(others.counts + settled, slots, others.work)
+        slots: Any = CardSlots(pieces, buffers, self._uploads, given)
+        weakref.finalize(slots, self._matching.give, buffers).atexit = False
+        counts = summed([others.counts, *(piece.counts for piece in pieces)], buffers.events)
+        return Found(counts, slots, others.work)
 
 
-def _run(arrays: SegmentArrays, batch: EventBatch, buffers: Buffers) -> tuple[list[_Round], Bools, int]:
-    """Match a batch; also says which events are odd, and how many entries were visited."""
-    events = len(batch.start) - 1
-    buffers.begin(batch, arrays.sizes)
-    todo, rounds = np.arange(events, dtype=np.int32), list[_Round]()
+def dead_slots(life: Life) -> U8s:
+    """The dead slots as bits; none if nobody is dead."""
+    return np.packbits(life.died <= life.now, bitorder="little")
+
+
+def _run(arrays: SegmentArrays, first: int, buffers: Buffers) -> _Matched:
+    """Match the batch in the buffers. `first`: how many runs there were for this batch."""
+    buffers.lay_out(arrays.sizes)
+    events = buffers.events
+    todo, runs = np.arange(events, dtype=np.int32), list[_Run]()
     odd, visited = np.zeros(events, np.bool_), 0
     while len(todo):
-        counts, rows, more = launch(arrays, todo, buffers)
+        counts, rows, more = launch(arrays, todo, buffers, first + len(runs))
         visited += more
         odd[todo[counts == ODD]] = True
         lacking = counts == NO_ROOM
         if not (counts < 0).all():
-            rounds.append(_found(todo, counts, rows, buffers, bool(lacking.any())))
+            runs.append(_found(todo, counts, rows, buffers))
         todo = todo[lacking]
         if len(todo):
             total = counts[~lacking].clip(0).sum(dtype=np.int64) + rows.sum(dtype=np.int64)
             buffers.make_room(int(rows[lacking].max()), int(total))
-    return rounds, odd, visited
+    return _Matched(runs, odd, visited)
 
 
-def _found(todo: I32s, counts: I32s, rows: I32s, buffers: Buffers, goes_on: bool) -> _Round:
-    """What a run of the kernel found for the events in `todo`; `goes_on`: there is a next run."""
-    events = len(buffers.batch.start) - 1
-    settled, opened = np.zeros(events, np.int32), np.zeros(events, np.int32)
-    done = counts >= 0
+def _found(todo: I32s, counts: I32s, rows: I32s, buffers: Buffers) -> _Run:
+    """What a run of the kernel found for the events in `todo`."""
+    settled, opened = np.zeros(buffers.events, np.int32), np.zeros(buffers.events, np.int32)
+    done, results = counts >= 0, buffers.results
     settled[todo[done]], opened[todo[done]] = counts[done], rows[done]
-    slots = np.array(CardSlots(settled, buffers)) if goes_on else None
-    return _Round(settled, slots, opened.astype(np.int64), CardSlots(opened, buffers).opened())
+    buffers.keep_results(int(settled.sum(dtype=np.int64)))
+    on_card = results.settled
+    if len(todo) < buffers.events:  # The kernel wrote nothing for the other events.
+        buffers.card.copy_there(settled, on_card, buffers.stream)
+        buffers.wait()
+    piece = Piece(settled, on_card, results.slot_at, results.slot)
+    return _Run(piece, opened.astype(np.int64), open_rows(opened, buffers))
 
 
-def launch(arrays: SegmentArrays, todo: I32s, buffers: Buffers) -> tuple[I32s, I32s, int]:
-    """Run the kernel for some events; returns what `Results.settled` and `Results.open` say of them, and the entries visited."""
-    buffers.clear_results()
+def launch(arrays: SegmentArrays, todo: I32s, buffers: Buffers, piece: int = 0) -> tuple[I32s, I32s, int]:
+    """Run the kernel for some events; returns what `Results.settled` and `Results.open` say of them, and the entries visited.
+
+    Raises
+    ------
+    NotPlainError
+    """
+    buffers.clear_results(piece)
     run_kernel(arrays, buffers.put("todo", todo), buffers)
     results = buffers.results
     counts, rows = buffers.fetch("settled", results.settled), buffers.fetch("open", results.open)
-    work = buffers.fetch("work", results.work)
+    work, noted = buffers.fetch("work", results.work), buffers.fetch_noted()
     buffers.wait()
+    check_plain(noted)
     return counts[todo], rows[todo], int(work[CANDIDATES])
 
 
 def run_kernel(arrays: SegmentArrays, todo: Any, buffers: Buffers) -> None:
     """Put the kernel into the queue, for the events in `todo`, which is on the card."""
     arguments = buffers.batch, todo, arrays.body, arrays.owners, buffers.event_arrays, buffers.results
-    buffers.launch(match_events, arguments, min(buffers.blocks, len(todo)), buffers.shared_bytes)
+    buffers.launch_blocks(match_events, arguments, len(todo))
 
 
-def _living(found: _Round, life: Life, buffers: Buffers) -> Found:
-    """The settled rows of a round, without slots that are dead."""
-    slots = np.array(CardSlots(found.settled, buffers)) if found.slots is None else found.slots
-    counts = found.settled.astype(np.int64)
-    if len(life.died) and len(slots):
-        lives = life.died[slots] > life.now
-        event = np.repeat(np.arange(len(counts)), counts)
-        counts, slots = np.bincount(event[lives], minlength=len(counts)), slots[lives]
-    return Found(counts, slots, Work())
+def _added(
+    segment: Segment,
+    matched: _Matched,
+    batch: EventBatch | PlainRows,
+    dimensions: int,
+    life: Life,
+    scratches: ThreadScratch,
+) -> list[Found]:
+    """What the processor finds in a segment besides what the card found."""
+    odd, visited = matched.odd, matched.visited
+    segment.watch.add(len(odd) - int(np.count_nonzero(odd)), visited)
+    parts = [nothing_found(len(odd))._replace(work=Work(candidates=visited))]
+    parts += [
+        _named(run.open_counts, run.open_rows, segment, encoded(batch), dimensions, life)
+        for run in matched.runs
+        if len(run.open_rows)
+    ]
+    if odd.any():
+        parts.append(_matched_here(np.flatnonzero(odd), segment, encoded(batch), dimensions, life, scratches))
+    return parts
 
 
 def _named(counts: I64s, rows: U32s, segment: Segment, batch: EventBatch, dimensions: int, life: Life) -> Found:

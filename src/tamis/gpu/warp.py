@@ -60,9 +60,24 @@ def _none_before(votes: Any, lane: int) -> Any:
     return I32(0)
 
 
-votes, from_first, meet, count, before = map(
+def _heaviest(weight: Any, slot: Any) -> Any:
+    """The heaviest slot of those that the threads of the warp have, and its weight. Of equal weights, the lower slot."""
+    step = 1
+    while step < WARP:
+        other_weight, other = cuda.shfl_xor_sync(_ALL, weight, step), cuda.shfl_xor_sync(_ALL, slot, step)
+        if other_weight > weight or (other_weight == weight and other < slot):
+            weight, slot = other_weight, other
+        step *= 2
+    return weight, slot
+
+
+def _only(weight: Any, slot: Any) -> Any:
+    return weight, slot
+
+
+votes, from_first, meet, count, before, heaviest = map(
     device,
-    (_votes_of_one, _of_itself, _alone, _count_of_one, _none_before)
+    (_votes_of_one, _of_itself, _alone, _count_of_one, _none_before, _only)
     if SIMULATED
-    else (_votes, _from_first, _meet, _count, _before),
+    else (_votes, _from_first, _meet, _count, _before, _heaviest),
 )

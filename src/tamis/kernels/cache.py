@@ -120,10 +120,10 @@ class KernelCache:
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep a compiled kernel. If it cannot be written, the next process compiles it again."""
         folder = cache_folder()
-        if folder is None or result.library.has_dynamic_globals:
+        payload = None if folder is None else self.packed(result)
+        if folder is None or payload is None:
             return
         path = folder / f"{self._name(signature, result.codegen)}.kernel"
-        payload = _dumps(result._reduce())
         part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         try:
             part.write_bytes(hashlib.sha256(payload).digest() + payload)
@@ -133,6 +133,18 @@ class KernelCache:
             _log.warning("a compiled kernel cannot be kept: %s", error)
             with suppress(OSError):
                 part.unlink()
+
+    def packed(self, result: Any) -> bytes | None:
+        """What is kept of a compiled kernel; None if it cannot be kept."""
+        return None if result.library.has_dynamic_globals else bytes(_dumps(result._reduce()))
+
+    def unpacked(self, payload: bytes, context: Any) -> Any:
+        """The compiled kernel again. Any error means that this process must compile it."""
+        return _rebuild(context, *pickle.loads(payload))
+
+    def told(self) -> list[str]:
+        """What the machine code depends on, as text, besides the signature and the machine."""
+        return [digest_of(self._function), self._options, _environment()]
 
     def release(self, signature: Any) -> None:
         """End what `load_overload` began: other processes may now load or compile the kernel."""
@@ -145,7 +157,7 @@ class KernelCache:
 
     def _name(self, signature: Any, codegen: Any) -> str:
         function = self._function
-        told = [digest_of(function), str(signature), repr(codegen.magic_tuple()), self._options, _environment()]
+        told = [*self.told(), str(signature), repr(codegen.magic_tuple())]
         digest = hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
         return f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-{digest}"
 
@@ -160,7 +172,7 @@ class KernelCache:
         with suppress(OSError):
             os.utime(path)
         try:
-            return _rebuild(context, *pickle.loads(payload))
+            return self.unpacked(payload, context)
         except Exception:
             # What this process cannot load, it can compile.
             _log.debug("cannot load the kernel %s", path, exc_info=True)

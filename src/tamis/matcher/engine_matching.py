@@ -20,10 +20,11 @@ from tamis.encoding.events.event_table import TableEncoder, encode_table
 from tamis.encoding.events.json_lines import JsonEncoder, JsonLines
 from tamis.encoding.events.mapping_encoder import MappingEncoder, UnevenError, UnknownClassesError
 from tamis.encoding.events.mappings import Mappings
-from tamis.engine.matching.results import Work
+from tamis.encoding.events.plain_rows import NotPlainError, PlainRows, events_in
+from tamis.engine.matching.results import LazySlots, Work
 from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.top_k import keep_heaviest
-from tamis.engine.version import SegmentMatching, Version
+from tamis.engine.version import Accelerator, Version
 from tamis.errors import ReentryError
 from tamis.kernels.growing import GrowingArray
 from tamis.language.event import FlatEvent, flatten
@@ -32,6 +33,7 @@ from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows
 from tamis.matcher.crew import Crew, largest_first
 from tamis.matcher.event_shares import (
+    CARD_THREADS,
     Encoded,
     bounds_for,
     encoded_lines,
@@ -39,6 +41,7 @@ from tamis.matcher.event_shares import (
     encoded_table,
     is_encoded_by_one,
     slices,
+    waiting_table,
 )
 from tamis.matcher.ids import Id, Ids
 from tamis.matcher.keyed_engine import KeyedEngine
@@ -172,12 +175,19 @@ class EngineMatching(Store[ClauseRows]):
     def match_table(self, events: pa.Table, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         share_bytes = self.limits.share_bytes
         by_one = workers.card is None and is_encoded_by_one(events, workers.threads, share_bytes)
+        waits = workers.card is not None
 
         def encoded() -> Iterator[Encoded]:
-            encoder = TableEncoder(events, self.dimensions, self.schema)
+            encoder = TableEncoder(events, self.dimensions, self.schema, waits=waits)
+            if waits and encoder.can_wait():
+                return waiting_table(encoder, events, workers.threads)
             return encoded_table(encoder, events, by_one, workers, share_bytes)
 
-        return self._matched(encoded, events, by_one, workers, k, then)
+        try:
+            return self._matched(encoded, events, by_one, workers, k, then)
+        except NotPlainError:
+            waits = False
+            return self._matched(encoded, events, by_one, workers, k, then)
 
     def match_mappings(self, events: Mappings, workers: Workers, k: int | None, then: Callable[[Part], R]) -> list[R]:
         at_once = self.limits.mappings_at_once
@@ -203,7 +213,7 @@ class EngineMatching(Store[ClauseRows]):
 
         return self._matched(encoded, events, False, workers, k, then)
 
-    def on_card(self, number: int, most: int | None) -> SegmentMatching:
+    def on_card(self, number: int, most: int | None) -> Accelerator:
         from tamis.gpu.card import SegmentsOnCard, card_of
 
         card = card_of(number)
@@ -229,27 +239,33 @@ class EngineMatching(Store[ClauseRows]):
         """Match events. If one thread encodes them, the other threads match the first events meanwhile."""
         self._prepare()
 
-        def match(given: tuple[int, EventBatch]) -> tuple[R, Work]:
+        card = None if workers.card is None else workers.card.for_batch()
+
+        def match(given: tuple[int, EventBatch | PlainRows]) -> tuple[R, Work]:
             first, batch = given
-            counts, slots, work = self.engine.match(version, batch, dimensions, workers.card)
-            if k is not None:
-                counts, slots = keep_heaviest(counts, np.asarray(slots), weights.view(), k)
+            counts, slots, work = self.engine.match(version, batch, dimensions, card)
+            if k is not None and isinstance(slots, LazySlots):
+                counts, slots = slots.heaviest(counts, weighed, k)
+            elif k is not None:
+                counts, slots = keep_heaviest(counts, slots, weighed, k)
             made = then(Part(first, counts, slots, ids, names, version))
             if isinstance(made, Part):
                 made = made._replace(slots=np.asarray(made.slots))  # The card needs its memory for the next part.
             return made, work
 
         given, row, mismatched = 0, 0, 0
-        with Crew(match, workers.threads) as crew:
+        threads = workers.threads if card is None else min(workers.threads, CARD_THREADS)
+        with Crew(match, threads) as crew:
             if by_one:
                 crew.begin()  # Outside of the gate, so that a writer does not wait for the pool of threads.
             with self.gate.reading():
                 version, ids, weights, dimensions = self.engine.version, self.ids, self._weights, len(self.dimensions)
-                names = ids.names_at_hand()
+                names, weighed = ids.names_at_hand(), weights.view()
                 self._took_version()
                 for parts, of_these in encoded():
-                    rows = list(itertools.accumulate((len(part.start) - 1 for part in parts), initial=row))
-                    for at in largest_first([len(part.start) for part in parts]):
+                    sizes = [events_in(part) for part in parts]
+                    rows = list(itertools.accumulate(sizes, initial=row))
+                    for at in largest_first(sizes):
                         crew.give(given + at, (rows[at], parts[at]))
                     given, row = given + len(parts), rows[-1]
                     mismatched += of_these

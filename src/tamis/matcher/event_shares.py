@@ -10,16 +10,19 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.event_table import TableEncoder
 from tamis.encoding.events.json_lines import JsonEncoder, JsonLines
 from tamis.encoding.events.mapping_encoder import MappingEncoder
+from tamis.encoding.events.plain_rows import PlainRows
 from tamis.matcher.crew import each, shares_of, tapering
 from tamis.matcher.store import Workers
 
 _FIRST = 8
 """If one thread encodes a small table, the other threads begin when one eighth of its rows is encoded."""
 
-_ON_CARD = 1 << 15
-"""Events of a part that a card matches. Its launches take about a millisecond in all, whatever the number of events."""
+ON_CARD = 1 << 16
+"""Events of a part that a card matches. Its launches and copies take some milliseconds in all, whatever the number of events."""
+CARD_THREADS = 4
+"""The most threads that let a card match parts: enough to copy one part while another is matched."""
 
-Encoded = tuple[list[EventBatch], int]
+Encoded = tuple[list[EventBatch] | list[PlainRows], int]
 """Some events in parts, and the number of their mismatched values."""
 
 
@@ -111,12 +114,28 @@ def _shares(events: pa.Table | JsonLines, workers: Workers, share_bytes: int) ->
     """The rows that each thread reads or encodes."""
     count = len(events)
     most = min(workers.threads, count, _nbytes(events) // share_bytes) if workers.threads > 1 else 1
-    return shares_of(count, most if workers.card is None else min(most, count // _ON_CARD))
+    return shares_of(count, most if workers.card is None else min(most, count // ON_CARD))
+
+
+def waiting_table(encoder: TableEncoder, events: pa.Table, threads: int) -> Iterator[Encoded]:
+    """Rows of a table for a card, which makes the keys of their numbers; the threads encode all other columns.
+
+    Raises
+    ------
+    EventError, TableError
+    """
+    count = len(events)
+    try:
+        waiting = each(lambda share: encoder.waiting(*share), shares_of(count, count // ON_CARD), threads)
+    except Exception:
+        encoder.rows(0, count)  # The error of the whole table names the first wrong row.
+        raise
+    yield [part for part, _ in waiting], sum(mismatched for _, mismatched in waiting)
 
 
 def bounds_for(count: int, workers: Workers, threads: int) -> Iterable[tuple[int, int]]:
     """The parts in which `count` events are matched by this many threads, or on a card, where each part has its price."""
-    return tapering(count, threads) if workers.card is None else shares_of(count, count // _ON_CARD)
+    return tapering(count, threads) if workers.card is None else shares_of(count, count // ON_CARD)
 
 
 def slices(batch: EventBatch, bounds: Iterable[tuple[int, int]]) -> list[EventBatch]:

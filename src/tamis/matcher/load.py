@@ -13,7 +13,9 @@ from tamis.matcher.snapshot import open_snapshot, read_contents
 from tamis.storage import container
 
 
-def load(path: str | os.PathLike[str], mmap: bool = True) -> Matcher[Any]:
+def load(
+    path: str | os.PathLike[str], mmap: bool = True, *, device: str = "cpu", gpu_memory: int | None = None
+) -> Matcher[Any]:
     """Open a matcher that `Matcher.save` wrote to a file. You can change it and save it again.
 
     Parameters
@@ -23,9 +25,15 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Matcher[Any]:
     mmap : bool
         If True, map the file into memory. Processes that load the same file then share this memory. If False, read the
         whole file; the file may be truncated or removed afterwards.
+    device : str
+        What matches batches by default, as in `Matcher`. A snapshot does not say it.
+    gpu_memory : int, optional
+        The most bytes of a card's memory that the index may take.
 
     Raises
     ------
+    OptionError, CapabilityError
+        The device cannot be used.
     SnapshotError
         The file is missing, not a matcher, too new, cut off or damaged. The data for matching is checked at once. The
         expressions are checked when one is first read.
@@ -41,7 +49,7 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Matcher[Any]:
     >>> load(path).match({"price": 12})
     ['ann']
     """
-    return matcher_over(load_store(path, mmap))
+    return matcher_over(load_store(path, mmap), device, gpu_memory)
 
 
 def load_store(path: str | os.PathLike[str], mmap: bool = True) -> EngineStore:

@@ -14,7 +14,7 @@ from tamis.encoding.events.asked import Asked
 from tamis.encoding.events.json_lines import JsonLines
 from tamis.encoding.events.json_reader import read_event
 from tamis.encoding.events.mappings import Mappings
-from tamis.engine.version import SegmentMatching
+from tamis.engine.version import Accelerator
 from tamis.errors import CapabilityError, EventError, OptionError, WrongEventsError, shortened
 from tamis.kernels.numbers import Bools, I64s
 from tamis.language.event import FlatEvent, flatten
@@ -92,14 +92,15 @@ class Matcher(Subscriptions[IdT]):
         device: str = "cpu",
         gpu_memory: int | None = None,
     ) -> None:
-        self._card_bytes = None if gpu_memory is None else plain_limit(gpu_memory, "gpu_memory is a number of bytes")
-        self._use(new_store(index, None if schema is None else Schema.of(schema), options, history=history))
-        self._device = device
-        self._card(device)
+        store = new_store(index, None if schema is None else Schema.of(schema), options, history=history)
+        self._use(store, device, gpu_memory)
 
-    def _use(self, store: Store[Any]) -> None:
+    def _use(self, store: Store[Any], device: str = "cpu", gpu_memory: int | None = None) -> None:
         self._store, self._schema = store, store.schema
         self._reader = ExpressionReader(store.schema, keeps_history=store.keeps_history)
+        self._card_bytes = None if gpu_memory is None else plain_limit(gpu_memory, "gpu_memory is a number of bytes")
+        self._device = device
+        self._card(device)
 
     @property
     def schema(self) -> Schema | None:
@@ -422,7 +423,7 @@ class Matcher(Subscriptions[IdT]):
             self._check(flat)
         return self._store.match_flat(flat, workers, limit, then)
 
-    def _card(self, device: str | None) -> SegmentMatching | None:
+    def _card(self, device: str | None) -> Accelerator | None:
         """What matches segments in the place of threads, if the device is a card."""
         number = checked_device(self._device if device is None else device)
         return None if number is None else self._store.on_card(number, self._card_bytes)
@@ -488,8 +489,8 @@ def new_store(
     return EngineStore(schema, limits) if chosen is None else PaperStore(chosen, read, schema, limits)
 
 
-def matcher_over(store: Store[Any]) -> Matcher[Any]:
-    """A matcher over a store that was made elsewhere, such as from a snapshot."""
+def matcher_over(store: Store[Any], device: str = "cpu", gpu_memory: int | None = None) -> Matcher[Any]:
+    """A matcher over a store that was made elsewhere, such as from a snapshot. Raises what `Matcher` does for the device."""
     matcher: Matcher[Any] = Matcher.__new__(Matcher)
-    matcher._use(store)
+    matcher._use(store, device, gpu_memory)
     return matcher

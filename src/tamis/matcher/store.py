@@ -22,7 +22,7 @@ from tamis.encoding.events.json_lines import JsonLines
 from tamis.encoding.events.mappings import Mappings
 from tamis.encoding.expressions.kept_predicates import KeptPredicates
 from tamis.engine.interrupts import holding
-from tamis.engine.version import SegmentMatching
+from tamis.engine.version import Accelerator
 from tamis.errors import CapabilityError, ReentryError
 from tamis.kernels.background import is_ours
 from tamis.kernels.numbers import F64s, I32s, I64s
@@ -45,7 +45,7 @@ class Workers(NamedTuple):
     """Who matches a batch."""
 
     threads: int
-    card: SegmentMatching | None = None
+    card: Accelerator | None = None
     """What matches segments instead of these threads."""
 
 
@@ -244,7 +244,7 @@ class Store(ABC, Generic[ClausesT]):
         WrongEventsError
         """
 
-    def on_card(self, number: int, most: int | None) -> SegmentMatching:
+    def on_card(self, number: int, most: int | None) -> Accelerator:
         """What matches segments on the card with this number, in at most `most` bytes of its memory.
 
         Raises

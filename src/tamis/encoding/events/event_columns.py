@@ -122,13 +122,13 @@ def entries(table: pa.Table) -> _Entries:
     return found
 
 
-def names_in(encoded: pa.DictionaryArray) -> list[str | None]:
+def names_in(distinct: pa.Array) -> list[str | None]:
     """The distinct names of entries. None stands for a name that is not UTF-8, which no expression can contain."""
     try:
-        names: list[str | None] = encoded.dictionary.to_pylist()
+        names: list[str | None] = distinct.to_pylist()
         return names
     except UnicodeDecodeError:
-        return decoded_texts(encoded.dictionary)
+        return decoded_texts(distinct)
 
 
 def _object(fields: Iterable[_Field | Odd], asked: Asked) -> Iterator[Column | Odd]:
@@ -228,7 +228,7 @@ def _entry_fields(name: str | None, found: _Entries, rows: Rows, asked: Asked) -
             taken.append(chosen(found.values, order))
         return taken[0].slice(start, end - start)
 
-    for code, key in enumerate(names_in(encoded)):
+    for code, key in enumerate(names_in(encoded.dictionary)):
         own = key if name is None or not key else f"{name}.{key}"
         if own and is_wanted(own, kind, asked):
             start, end = int(bounds[code]), int(bounds[code + 1])

@@ -12,15 +12,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.columns import Column, Odd, Rows, decoded_texts, integers, plain_texts, without_views
+from tamis.encoding.columns import Column, Odd, Rows, decoded_texts, integers, plain_texts
 from tamis.encoding.dimensions.dimension import AddressDimension, Facet
 from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions, Facets
 from tamis.encoding.dimensions.texts import Texts
 from tamis.encoding.events.asked import Asked
 from tamis.encoding.events.event_batch import EncodedEvents, EventBatch
-from tamis.encoding.events.event_columns import entries, event_columns, is_long, is_wanted, names_in
+from tamis.encoding.events.event_columns import event_columns, is_long, is_wanted, names_in
 from tamis.encoding.events.needed_values import Needed
-from tamis.encoding.events.plain_columns import PlainColumns, entries_batch, is_plain
+from tamis.encoding.events.plain_columns import Numbers, PlainColumns, is_plain
+from tamis.encoding.events.plain_rows import (
+    ColumnRows,
+    EntryRows,
+    PlainRows,
+    are_entries,
+    known_names,
+    numbers_of_names,
+    plain_entries,
+    side_by_side,
+)
 from tamis.errors import EventError
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I32s, I64s
@@ -32,7 +42,6 @@ _SAMPLED = 1024
 _LARGEST_SAMPLE = 4096
 _DRAWN = np.random.default_rng(0).random(_LARGEST_SAMPLE)
 """Where in a column the strings of a sample are, from 0 to 1. Drawing them anew takes longer than encoding a short column."""
-_NOT_PLAIN = -2
 
 
 class _Part(NamedTuple):
@@ -54,13 +63,22 @@ def encode_table(
 
 
 class TableEncoder:
-    """Encodes any range of rows of a table of events. Several threads may encode at once while no dimension changes."""
+    """Encodes any range of rows of a table of events. Several threads may encode at once while no dimension changes.
+
+    `waits` says that `waiting` will be called, rather than `rows`.
+    """
 
     many_names = 1024
     """The attributes of a long table are looked up all at once if they are more than this."""
 
     def __init__(
-        self, table: pa.Table, dimensions: Dimensions, schema: Schema | None = None, *, lenient: bool = False
+        self,
+        table: pa.Table,
+        dimensions: Dimensions,
+        schema: Schema | None = None,
+        *,
+        lenient: bool = False,
+        waits: bool = False,
     ) -> None:
         self._table = table
         self._dimensions = dimensions
@@ -68,9 +86,34 @@ class TableEncoder:
         self._lenient = lenient
         self._rest: list[int] | None = None
         """The columns that are not plain. None if the table is long or empty."""
-        if len(table) and not is_long(table):
-            plain, self._rest = _known_apart(table, dimensions, schema)
-            self._plain = PlainColumns(table, list(plain), list(plain.values()))
+        self._is_long = is_long(table)
+        self._dimension_of: dict[int, int] = {}
+        """Plain column -> its dimension."""
+        if len(table) and not self._is_long:
+            self._dimension_of, self._rest = _known_apart(table, dimensions, schema)
+        self._plain = None if waits or self._rest is None else self._plain_columns()
+
+    def _plain_columns(self) -> PlainColumns:
+        return PlainColumns(self._table, list(self._dimension_of), list(self._dimension_of.values()))
+
+    def can_wait(self) -> bool:
+        """Whether `waiting` can be used."""
+        if self._is_long:
+            return self._schema is None and are_entries(self._table)
+        return bool(self._dimension_of)
+
+    def waiting(self, first: int, last: int) -> tuple[PlainRows, int]:
+        """The rows from `first` up to `last` with their numbers as they are, and the mismatched values of the other columns.
+
+        Raises
+        ------
+        EventError, TableError
+        """
+        table = self._table.slice(first, last - first)
+        if self._is_long:
+            return EntryRows(table, known_names(self._dimensions)), 0
+        others, mismatched = self.by_column(table, self._rest) if self._rest else (None, 0)
+        return ColumnRows(table, self._dimension_of, others), mismatched
 
     def rows(self, first: int, last: int) -> EncodedEvents:
         """The keys of the rows from `first` up to `last`.
@@ -82,31 +125,23 @@ class TableEncoder:
         """
         table = self._table.slice(first, last - first)
         if self._rest is None:
-            batch = self._plain_entries(table) if len(table) else None
+            batch = plain_entries(table, self._numbers_of) if len(table) else None
             return self.by_column(table) if batch is None else EncodedEvents(batch, 0)
-        rest = self._rest
-        batch, large = self._plain.batch(first, last)
+        rest, plain = self._rest, self._plain or self._plain_columns()
+        batch, large = plain.batch(first, last)
         if large:
             rest = sorted([*rest, *large])
-            batch, _ = self._plain.without(large).batch(first, last)
+            batch, _ = plain.without(large).batch(first, last)
         if not rest:
             return EncodedEvents(batch, 0)
         others, mismatched = self.by_column(table, rest)
-        return EncodedEvents(_side_by_side(batch, others) if len(batch.dimension) else others, mismatched)
+        return EncodedEvents(side_by_side(batch, others) if len(batch.dimension) else others, mismatched)
 
-    def _plain_entries(self, table: pa.Table) -> EventBatch | None:
-        """The keys of a long table if all its values are numbers of plain attributes. None if not, or if something is wrong."""
-        parents, attributes, values = entries(table)
-        if not is_plain(values.type) or attributes.null_count or values.null_count == len(values):
-            return None
-        encoded = pc.dictionary_encode(without_views(attributes))
-        names, dimensions, schema = encoded.dictionary, self._dimensions, self._schema
-        many = schema is None and len(names) > self.many_names
-        numbers = _numbers_of_many(names, dimensions) if many else _numbers_of(names_in(encoded), dimensions, schema)
-        if numbers is None:
-            return None
-        codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
-        return entries_batch(parents, codes, values, numbers, len(table))
+    def _numbers_of(self, names: pa.Array) -> Numbers | None:
+        """The dimension of each attribute, or NOT_ASKED. None if an attribute is not plain, or its values may be wrong."""
+        if self._schema is None and len(names) > self.many_names:
+            return numbers_of_names(names, known_names(self._dimensions))
+        return _numbers_of(names_in(names), self._dimensions, self._schema)
 
     def by_column(self, table: pa.Table, among: list[int] | None = None) -> EncodedEvents:
         """Encode a table column by column: the columns in `among`, or all."""
@@ -260,39 +295,6 @@ def _numbers_of(names: list[str | None], dimensions: Dimensions, schema: Schema 
             return None
         numbers.append(number)
     return numbers
-
-
-def _numbers_of_many(names: pa.Array, dimensions: Dimensions) -> I32s | None:
-    """`_numbers_of` without a Python loop: in a loop, threads would wait for each other."""
-    known = dimensions.names_form
-    if known is None:
-        asked = list(dimensions.by_attribute)
-        numbers = [dimensions.only_number.get(name, _NOT_PLAIN) for name in asked]
-        # A name that is not found gets place -1, which is the last.
-        known = pa.array(asked, names.type), np.array([*numbers, NOT_ASKED], np.int32)
-        dimensions.names_form = known
-    attributes, numbers_known = known
-    place = pc.index_in(names, value_set=attributes.cast(names.type)).fill_null(-1).to_numpy()
-    found: I32s = numbers_known[place]
-    return None if (found == _NOT_PLAIN).any() else found
-
-
-def _side_by_side(left: EventBatch, right: EventBatch) -> EventBatch:
-    """Join two batches of the same events. The batches have no dimension in common."""
-    start = left.start + right.start
-    dimension, keys = np.empty(start[-1], np.int32), np.empty(start[-1], np.int64)
-    for batch, before in ((left, right.start[:-1]), (right, left.start[1:])):
-        _put_aside(batch, before, dimension, keys)
-    return EventBatch(start, dimension, keys, keys)
-
-
-@lean_kernel
-def _put_aside(batch: EventBatch, before: I64s, all_dimension: I32s, all_keys: I64s) -> None:
-    """Copy the values of each event, leaving room for `before[event]` values of the other batch."""
-    for event in range(len(before)):
-        for v in range(batch.start[event], batch.start[event + 1]):
-            all_dimension[before[event] + v] = batch.dimension[v]
-            all_keys[before[event] + v] = batch.lo[v]
 
 
 def _mismatched(asked: frozenset[Kind | Facet], kinds: dict[Kind | Facet, list[Rows]]) -> int:

@@ -41,15 +41,18 @@ _TYPES = (
     pa.uint16(),
     pa.uint32(),
 )
-_INT64, _FLOAT64, _INT32, _FLOAT32, _INT16, _INT8, _UINT8, _UINT16, _UINT32 = range(len(_TYPES))
+INT64, FLOAT64, INT32, FLOAT32, INT16, INT8, UINT8, UINT16, UINT32 = range(len(_TYPES))
+"""The codes of these types."""
 _CODES = {kind.id: code for code, kind in enumerate(_TYPES)}
-_WIDTHS = [kind.bit_width // 8 for kind in _TYPES]
+WIDTHS = [kind.bit_width // 8 for kind in _TYPES]
+"""Code -> bytes of a value."""
+_BITS = 8
 _ARRAYS = 2
 _VALUES, _VALIDITY = range(_ARRAYS)
 """The arrays of a column in `_Buffers.packed`."""
 
 
-_Numbers: TypeAlias = Sequence[int] | I32s
+Numbers: TypeAlias = Sequence[int] | I32s
 """The dimension of each attribute, or NOT_ASKED."""
 
 
@@ -81,25 +84,50 @@ class _Values(NamedTuple):
         return EventBatch(self.start, self.dimension[:filled], keys, keys)
 
 
+class RawColumn(NamedTuple):
+    """A column as Arrow has it, for whoever reads it elsewhere."""
+
+    values: U8s
+    """The bytes of the values, from row 0 on."""
+    validity: U8s
+    """Bits; empty if no value is null."""
+    bit: int
+    """The bit of row 0 in the validity."""
+    code: int
+
+
+def raw_column(array: pa.Array) -> RawColumn:
+    """The memory of a plain column that has values."""
+    code, offset, count = _CODES[array.type.id], array.offset, len(array)
+    validity, values = array.buffers()
+    width, first = WIDTHS[code], offset // _BITS
+    data = np.frombuffer(values, np.uint8)[offset * width : (offset + count) * width]
+    bits = np.zeros(0, np.uint8)
+    if validity is not None and array.null_count:
+        bits = np.frombuffer(validity, np.uint8)[first : -(-(offset + count) // _BITS)]
+    return RawColumn(data, bits, offset % _BITS, code)
+
+
 class PlainColumns:
     """Columns of numbers, each with its dimension. `index` has their places in the table."""
 
     def __init__(self, table: pa.Table, index: Sequence[int], dimensions: Sequence[int]) -> None:
         self._table = table
         self.index: list[int] = []
-        self._dimensions: list[int] = []
-        self._arrays: list[pa.Array] = []
+        self.dimensions: list[int] = []
+        self.arrays: list[pa.Array] = []
         """Keeps the buffers alive: the kernel has their addresses."""
-        self._values = 0
+        self.values = 0
+        """How many values are there."""
         for dimension, number in sorted(zip(dimensions, index, strict=True)):
             array = combined(table.column(number))
             values = len(array) - array.null_count
             if values:  # a column without values may have no buffer
                 self.index.append(number)
-                self._dimensions.append(dimension)
-                self._arrays.append(array)
-                self._values += values
-        self._buffers = _buffers(self._arrays, self._dimensions)
+                self.dimensions.append(dimension)
+                self.arrays.append(array)
+                self.values += values
+        self._buffers = _buffers(self.arrays, self.dimensions)
 
     def batch(self, first: int, last: int) -> tuple[EventBatch, list[int]]:
         """The keys of the rows from `first` up to `last`, and the columns of the table with numbers that are too large.
@@ -108,7 +136,7 @@ class PlainColumns:
         """
         columns = len(self.index)
         # One more: the kernel writes a value before it knows whether the value is null.
-        room = min((last - first) * columns, self._values) + 1
+        room = min((last - first) * columns, self.values) + 1
         out = _Values(np.empty(last - first + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int64))
         large = np.zeros(columns, np.bool_)
         batch = out.batch(_fill(self._buffers, first, out, large))
@@ -117,10 +145,10 @@ class PlainColumns:
     def without(self, index: Sequence[int]) -> PlainColumns:
         """A copy without the given columns."""
         kept = [at for at, number in enumerate(self.index) if number not in index]
-        return PlainColumns(self._table, [self.index[at] for at in kept], [self._dimensions[at] for at in kept])
+        return PlainColumns(self._table, [self.index[at] for at in kept], [self.dimensions[at] for at in kept])
 
 
-def entries_batch(parents: I64s, codes: I32s, items: pa.Array, dimensions: _Numbers, count: int) -> EventBatch | None:
+def entries_batch(parents: I64s, codes: I32s, items: pa.Array, dimensions: Numbers, count: int) -> EventBatch | None:
     """The keys of `count` events, given as entries of an attribute and a number.
 
     `parents` has the event of each entry, ascending; `codes` its attribute; `items` its number. `dimensions` has the dimension of
@@ -140,14 +168,14 @@ def write_plain_keys(array: pa.Array, there: I8s, keys: I64s) -> bool:
     return array.null_count == len(array) or bool(_write_keys(_buffers([array], [0]), there, keys))
 
 
-def _buffers(arrays: Sequence[pa.Array], dimensions: _Numbers) -> _Buffers:
+def _buffers(arrays: Sequence[pa.Array], dimensions: Numbers) -> _Buffers:
     flat: list[int] = []
     bits: list[int] = []
     codes: list[int] = []
     for array in arrays:
         offset, code = array.offset, _CODES[array.type.id]
         validity, values = array.buffers()
-        flat += (values.address + offset * _WIDTHS[code], len(array))
+        flat += (values.address + offset * WIDTHS[code], len(array))
         flat += (validity.address, validity.size) if validity is not None and array.null_count else (0, 0)
         bits.append(offset)
         codes.append(code)
@@ -224,20 +252,20 @@ def _is_there(validity: U8s, place: int) -> int:
 def _number(columns: Packed, c: int, code: int, row: int) -> np.float64:
     """The number of a column in a row. It is undefined if the value is null."""
     values = _ARRAYS * c + _VALUES
-    if code == _INT64:
+    if code == INT64:
         return np.float64(i8(columns, values)[row])
-    if code == _FLOAT64:
+    if code == FLOAT64:
         return np.float64(f8(columns, values)[row])
-    if code == _INT32:
+    if code == INT32:
         return np.float64(i4(columns, values)[row])
-    if code == _FLOAT32:
+    if code == FLOAT32:
         return np.float64(f4(columns, values)[row])
-    if code == _INT16:
+    if code == INT16:
         return np.float64(i2(columns, values)[row])
-    if code == _INT8:
+    if code == INT8:
         return np.float64(i1(columns, values)[row])
-    if code == _UINT8:
+    if code == UINT8:
         return np.float64(u1(columns, values)[row])
-    if code == _UINT16:
+    if code == UINT16:
         return np.float64(u2(columns, values)[row])
     return np.float64(u4(columns, values)[row])

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels.kernel import lean_kernel
-from tamis.kernels.numbers import UP, I32s, I64s
+from tamis.kernels.numbers import UP, F64s, I32s, I64s
 
 Slots = I32s
 Counts = I64s
@@ -51,6 +51,9 @@ class LazySlots(Protocol):
 
     def named(self, first: int, place: npt.NDArray[Any]) -> tuple[I64s, npt.NDArray[Any]]:
         """For each slot the row of its event, the first of which is `first`, and `place` of the slot."""
+
+    def heaviest(self, counts: Counts, weights: F64s, k: int) -> tuple[Counts, Any]:
+        """What `tamis.engine.top_k.keep_heaviest` keeps of these slots: an array, or again `LazySlots`."""
 
 
 class Found(NamedTuple):
