@@ -137,6 +137,20 @@ def test_subscriptions_that_are_not_in_a_segment_see_what_waits(shop: Matcher[in
 
 
 @pytest.mark.compiled
+def test_shared_rows_and_programs_in_a_table() -> None:
+    matcher: Matcher[int] = Matcher()
+    matcher.add_many(range(40), [f"a > {n % 4} AND b = {n % 3}" for n in range(40)])
+    table = pa.table({"a": [0, 1, 2, 9], "b": [0, 1, 2, 0]})
+    matcher.optimize()
+    both(matcher, table)
+    trees = " AND ".join(f"(a = {n} OR b > {n} OR a < {n - 9} AND b < {n})" for n in range(9))
+    matcher.add_many(range(40, 44), [trees, f"NOT ({trees})", f"a > 3 AND NOT ({trees})", trees])
+    matcher.optimize()
+    found = {id for _, id in both(matcher, table)}
+    assert min(found) < 40 <= max(found)
+
+
+@pytest.mark.compiled
 def test_results_outlive_the_next_batch(shop: Matcher[int]) -> None:
     first = shop.match_batch(EVENTS, device="gpu")
     before = first.to_pydict()

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from tamis.encoding.expressions.programs import ACCEPT
 from tamis.engine.layout.aspects import ASPECTS
 from tamis.engine.layout.plan import RANKED
 from tamis.engine.layout.segment_build import Body
@@ -49,6 +50,8 @@ class SegmentArrays(NamedTuple):
     """`CardOwners`."""
     sizes: tuple[int, int, int]
     """The lengths of the arrays of an event: keys, aspects, spaces."""
+    has_programs: bool
+    """Whether owners of open rows have programs, which need the keys of events."""
     nbytes: int
 
 
@@ -240,7 +243,8 @@ def _uploaded(segment: Segment, card: Card) -> SegmentArrays:
     owners = CardOwners(card.put(segment.owners.sole), card.put(numbering.is_sole), int(numbering.first[0]), no_deaths)
     words = body._replace(entry=_pairs(body.entry), run_entry=_pairs(body.run_entry), row=body.row[:0])
     on_card = card.put_fields(words)
-    return SegmentArrays(on_card, owners, sizes, _size(segment))
+    has_programs = bool((segment.owners.program != ACCEPT).any())
+    return SegmentArrays(on_card, owners, sizes, has_programs, _size(segment))
 
 
 def _pairs(words: U32s) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from tamis.encoding.evaluation import event_places
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.plain_rows import PlainRows, encoded, events_in
+from tamis.engine.layout.record_words import DOUBT
 from tamis.engine.matching.owners import NamingScratch, Place, name_owners
 from tamis.engine.matching.results import CANDIDATES, Counts, Found, Life, Work, nothing_found, together
 from tamis.engine.matching.thread_scratch import ThreadScratch
@@ -45,6 +46,7 @@ class _Run(NamedTuple):
 class _Matched(NamedTuple):
     """What the runs of the kernel for one segment found."""
 
+    arrays: SegmentArrays
     runs: list[_Run]
     odd: Bools
     visited: int
@@ -166,7 +168,7 @@ def _run(arrays: SegmentArrays, first: int, buffers: Buffers) -> _Matched:
         if len(todo):
             total = counts[~lacking].clip(0).sum(dtype=np.int64) + rows.sum(dtype=np.int64)
             buffers.make_room(int(rows[lacking].max()), int(total))
-    return _Matched(runs, odd, visited)
+    return _Matched(arrays, runs, odd, visited)
 
 
 def _found(todo: I32s, counts: I32s, rows: I32s, buffers: Buffers) -> _Run:
@@ -219,13 +221,22 @@ def _added(
     segment.watch.add(len(odd) - int(np.count_nonzero(odd)), visited)
     parts = [nothing_found(len(odd))._replace(work=Work(candidates=visited))]
     parts += [
-        _named(run.open_counts, run.open_rows, segment, encoded(batch), dimensions, life)
+        _named(run.open_counts, run.open_rows, segment, _keys(run, matched.arrays, batch), dimensions, life)
         for run in matched.runs
         if len(run.open_rows)
     ]
     if odd.any():
         parts.append(_matched_here(np.flatnonzero(odd), segment, encoded(batch), dimensions, life, scratches))
     return parts
+
+
+def _keys(run: _Run, arrays: SegmentArrays, batch: EventBatch | PlainRows) -> EventBatch:
+    """The events for naming the owners of open rows. Most rows are open only because they have several owners. Then keys are not
+    needed, so rows of a table are not encoded."""
+    if isinstance(batch, EventBatch) or arrays.has_programs or (run.open_rows & np.uint32(DOUBT)).any():
+        return encoded(batch)
+    nothing = np.zeros(0, np.int64)
+    return EventBatch(np.zeros(events_in(batch) + 1, np.int64), np.zeros(0, np.int32), nothing, nothing)
 
 
 def _named(counts: I64s, rows: U32s, segment: Segment, batch: EventBatch, dimensions: int, life: Life) -> Found:
