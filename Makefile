@@ -84,6 +84,7 @@ bench-detection: .venv/core.stamp  ## Measure detection rules and JSON beside js
 
 bench-spark: .venv/dev.stamp  ## Measure matching on Spark beside plain plans; renew docs/benchmarks.md
 	$(BIN)/python -m benchmarks.spark --json docs/results/spark.json $(BENCH)
+	$(BIN)/python -m benchmarks.spark_costs --json docs/results/spark_costs.json
 	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 	$(BIN)/python -m benchmarks.cluster_plan docs/results docs/spark.md
 

@@ -85,6 +85,10 @@ class Demand:
     pair_bytes: int = 16
     disk_rate: int = 10**9
     """Bytes per second that a machine reads from the storage of the index."""
+    changes: int = 1_000
+    """Subscriptions that are replaced per second."""
+    update_seconds: int = 60
+    """How often changes are published."""
 
 
 class Plan(NamedTuple):
@@ -104,6 +108,12 @@ class Plan(NamedTuple):
     output_bytes: float
     build_core_seconds: float
     warm_seconds: float
+    start_bytes: float
+    """What the store sends if all machines are new."""
+    rewrites: float
+    """Rows that are written for a subscription that is replaced."""
+    change_bytes: float
+    """What each machine fetches because of changes."""
 
 
 def planned(rates: Measured, demand: Demand) -> Plan:
@@ -132,7 +142,21 @@ def planned(rates: Measured, demand: Demand) -> Plan:
         output_bytes=demand.events * demand.matches * demand.pair_bytes,
         build_core_seconds=demand.subscriptions * rates.build,
         warm_seconds=group_bytes / demand.disk_rate,
+        start_bytes=group_bytes * groups * replicas,
+        rewrites=(rewrites := _rewrites(demand)),
+        change_bytes=demand.changes * rewrites * rates.subscription_bytes / groups,
     )
+
+
+_GONE, _GROWS = 0.2, 3
+"""A segment is written again when this share of its rows is gone, and when additions are half as large, so that it triples."""
+
+
+def _rewrites(demand: Demand) -> float:
+    """How many rows are written for a row that is replaced. It moves to ever larger segments, and its old segment is written
+    again sooner. Steps of three agree within a tenth with segments merged one update after another."""
+    at_once = max(1.0, demand.changes * demand.update_seconds * demand.shard / demand.subscriptions)
+    return 1 + max(0.0, math.log(demand.shard / at_once, _GROWS)) + (1 - _GONE) / _GONE
 
 
 def to_section(engine: dict[str, Any], spark: dict[str, Any]) -> str:
@@ -141,7 +165,8 @@ def to_section(engine: dict[str, Any], spark: dict[str, Any]) -> str:
     asked = (
         f"The plan for {demand.subscriptions:,} subscriptions and {demand.events:,} events per second. An event has "
         f"{demand.attributes:.0f} attributes and {demand.matches:,.0f} matches. A machine has {demand.cores} cores and "
-        f"{_bytes(demand.memory)}, and is {demand.busy:.0%} busy:"
+        f"{_bytes(demand.memory)}, and is {demand.busy:.0%} busy. The index lies in a store. {demand.changes:,} subscriptions "
+        f"are replaced per second, and changes are published every {demand.update_seconds} seconds:"
     )
     sections = [
         f"Measured rates of one core, shape *{_SHAPE}*:",
@@ -202,6 +227,18 @@ def _plan_table(rates: Measured, demand: Demand, plan: Plan) -> str:
             f"{math.ceil(plan.shards / min(at_once, plan.machines * demand.cores)) * rates.build * SHARD:.0f} s, plus reading",
         ],
         ["a new machine reads its group", "bytes of the group / 1 GB per second", f"{plan.warm_seconds:.0f} s"],
+        ["the store sends, if all machines are new", "machines x index on each machine", _bytes(plan.start_bytes)],
+        ["cache on the disk of each machine", "an old and a new version of its group", _bytes(2 * plan.group_bytes)],
+        [
+            "rows written for a row that is replaced",
+            f"1 + log3(shard / its changes in {demand.update_seconds} s) + 4 for its old segment",
+            f"{plan.rewrites:.1f}",
+        ],
+        [
+            "each machine fetches, for changes",
+            "changes x rows written x bytes per subscription / groups",
+            f"{_bytes(plan.change_bytes)} per second",
+        ],
         ["loss of a machine", "1 / replicas of one group", f"{1 / plan.replicas:.1%} of its group's cores"],
     ]
     return table(["what", "how", "result"], lines)

@@ -23,6 +23,7 @@ from benchmarks import (
     history_parts_page,
     loading,
     service_page,
+    spark_costs,
     spark_page,
 )
 
@@ -42,6 +43,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "detection": (detection.DESCRIPTION, detection.to_tables),
     "GPU": (gpu_page.DESCRIPTION, gpu_page.to_tables),
     "spark": (spark_page.DESCRIPTION, spark_page.to_tables),
+    "spark, processor time": (spark_costs.DESCRIPTION, spark_costs.to_tables),
     "broker": (broker_page.DESCRIPTION, broker_page.to_tables),
     "service": (service_page.DESCRIPTION, service_page.to_tables),
     "history": (history_page.DESCRIPTION, history_page.to_tables),

@@ -23,11 +23,15 @@ import pyarrow as pa
 
 import tamis
 from benchmarks import spark_page
+from benchmarks.processes import family
 from tamis import spark as tamis_spark
 from tamis.encoding.expressions.predicate_table import read_predicates
 from tamis.experiments.machine import machine, versions
 from tamis.language.expression import Predicate
 from tamis.language.operators import Operator
+from tamis.spark.index_folder import IndexFolder
+from tamis.spark.manifest import new_name
+from tamis.spark.seals import sealed_bytes
 from tamis.workload import generate, preset
 
 if TYPE_CHECKING:
@@ -325,13 +329,20 @@ def _write_ranges(bench: Bench) -> None:
     bench.spark.createDataFrame(table).write.mode("overwrite").parquet(bench.path("ranges"))
 
 
-def measure_growth(spark: SparkSession, folder: Path, size: int, events: int) -> dict[str, Any]:
-    """Build an index of `size` subscriptions, and match events with it. Returns seconds and the memory of the largest process."""
+def measure_growth(
+    spark: SparkSession, folder: Path, size: int, events: int, store: str | None = None
+) -> dict[str, Any]:
+    """Build an index of `size` subscriptions, and match events with it twice: at first no file is in memory, or in the cache if
+    the index lies in a store. Returns seconds and the memory of the largest process."""
     bench = Bench(spark, folder, size, events)
+    index = bench.path("index") if store is None else f"{store.rstrip('/')}/{new_name()}"
     with Memory() as building:
-        report, build_seconds = _timed(lambda: tamis_spark.build(bench.frame("subscriptions"), bench.path("index")))
+        report, build_seconds = _timed(lambda: tamis_spark.build(bench.frame("subscriptions"), index))
+    _forget_pages(folder)
     with Memory() as matching:
-        matches, match_seconds = _timed(lambda: tamis_spark.match(bench.frame("events"), bench.path("index")).count())
+        matches, match_seconds = _timed(lambda: tamis_spark.match(bench.frame("events"), index).count())
+        _, again_seconds = _timed(lambda: tamis_spark.match(bench.frame("events"), index).count())
+    files = IndexFolder(index)
     row = {
         "subscriptions": report.subscriptions,
         "shards": report.shards,
@@ -339,12 +350,26 @@ def measure_growth(spark: SparkSession, folder: Path, size: int, events: int) ->
         "matches": matches,
         "build_seconds": build_seconds,
         "match_seconds": match_seconds,
-        "index_bytes": sum(file.stat().st_size for file in Path(bench.path("index")).rglob("*") if file.is_file()),
+        "again_seconds": again_seconds,
+        "index_bytes": sum(
+            sealed_bytes(seal) for segment in files.manifest().segments for seal in segment.seals.values()
+        ),
         "build_memory": building.most,
         "match_memory": matching.most,
     }
+    if store is not None:
+        files.remove()
     sys.stdout.write(spark_page.growth_line(row) + "\n")
     return row
+
+
+def _forget_pages(folder: Path) -> None:
+    """Let the system drop the files of a folder from memory."""
+    for file in folder.rglob("*"):
+        if file.is_file():
+            with open(file, "rb") as stream:
+                os.fsync(stream.fileno())
+                os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 class Memory:
@@ -365,23 +390,7 @@ class Memory:
 
     def _watch(self) -> None:
         while not self._stop.wait(_MEMORY_PAUSE):
-            self.most = max([self.most, *map(_own_bytes, _family(os.getpid()))])
-
-
-def _family(process: int) -> list[int]:
-    """A process and all its descendants, on Linux."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:  # the process has ended
-            continue
-        children.setdefault(int(fields[1]), []).append(int(entry.parent.name))
-    family, at = [process], 0
-    while at < len(family):
-        family += children.get(family[at], [])
-        at += 1
-    return family
+            self.most = max([self.most, *map(_own_bytes, family(os.getpid()))])
 
 
 def _own_bytes(process: int) -> int:
@@ -407,6 +416,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--subscriptions", type=int, default=100_000)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--growth", type=int, nargs="*", default=[1_000_000, 3_000_000, 10_000_000])
+    parser.add_argument(
+        "--store", help="an address such as s3://bucket/bench for the indexes of --growth; else a folder on disk"
+    )
+    parser.add_argument("--only-growth", action="store_true", help="leave out the plans, and print only")
     parser.add_argument("--memory", default="4g", help="memory of the JVM")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args(arguments)
@@ -415,9 +428,15 @@ def main(arguments: list[str] | None = None) -> None:
         "spark.driver.memory": options.memory,
         "spark.ui.enabled": "false",
         "spark.local.dir": str(folder / "spark"),
+        "spark.tamis.cache.folder": str(folder / "cache"),
     }
     spark = tamis_spark.start_session("local[2]", settings)
     try:
+        if options.only_growth:
+            for size in options.growth:
+                measure_growth(spark, folder / str(size), size, options.events, options.store)
+                shutil.rmtree(folder / str(size))
+            return
         bench = Bench(spark, folder / "plans", options.subscriptions, options.events)
         results = {
             "benchmark": "spark",
@@ -431,7 +450,7 @@ def main(arguments: list[str] | None = None) -> None:
             "growth": [],
         }
         for size in options.growth:
-            results["growth"].append(measure_growth(spark, folder / str(size), size, options.events))
+            results["growth"].append(measure_growth(spark, folder / str(size), size, options.events, options.store))
             shutil.rmtree(folder / str(size))
         results["peak_bytes"] = max([row["build_memory"] for row in results["growth"]], default=0)
     finally:

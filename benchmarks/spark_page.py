@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from benchmarks.markdown import table
@@ -36,6 +37,7 @@ def growth_line(row: Row) -> str:
     return (
         f"{row['subscriptions']:11,} in {row['shards']:3} shards: build {row['build_seconds']:7.1f} s, "
         f"{row['build_memory'] / 1e9:.1f} GB; {row['events']:,} events in {row['match_seconds']:6.1f} s, "
+        f"again in {row.get('again_seconds', math.nan):6.1f} s, "
         f"{row['match_memory'] / 1e9:.1f} GB; index {row['index_bytes'] / 1e9:.2f} GB, {row['matches']:,} matches"
     )
 
@@ -83,6 +85,7 @@ def growth_table(rows: list[Row]) -> str:
             f"{row['build_memory'] / 1e9:.1f}",
             number_text(row["match_seconds"]),
             number_text(row["match_seconds"] / row["events"] * 1e6),
+            number_text(row["again_seconds"]) if "again_seconds" in row else "",
             f"{row['match_memory'] / 1e9:.1f}",
             f"{row['index_bytes'] / 1e9:.2f}",
             f"{row['matches']:,}",
@@ -97,11 +100,15 @@ def growth_table(rows: list[Row]) -> str:
         "GB",
         "match, s",
         "us per event",
+        "again, s",
         "GB",
         "index, GB",
         "matches",
     ]
-    note = f"{rows[0]['events']:,} events. *GB* is the memory of the largest process, without the files that it maps."
+    note = (
+        f"{rows[0]['events']:,} events. *Match* is the first time, *again* the second, when the index is in memory. *GB* is "
+        "the memory of the largest process, without the files that it maps."
+    )
     return f"{note}\n\n{table(heads, lines)}"
 
 

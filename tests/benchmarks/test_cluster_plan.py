@@ -38,6 +38,16 @@ def test_the_arithmetic() -> None:
     assert plan.output_bytes == 1_000_000 * 100 * 16
 
 
+def test_the_traffic_of_caches() -> None:
+    plan = planned(RATES, Demand(cores=10, memory=500 * 10**9, busy=0.5))
+    assert plan.start_bytes == 2052 * 0.25e12
+    # 60 of the million subscriptions of a shard change in a minute. A segment triples nine times until it has them all.
+    assert plan.rewrites == pytest.approx(1 + 8.85 + 4, abs=0.01)
+    assert plan.change_bytes == pytest.approx(1000 * plan.rewrites * 1000 / 4)
+    once = planned(RATES, Demand(changes=10**9, update_seconds=1))
+    assert once.rewrites == 5
+
+
 def test_small_shards_cost_more_and_a_group_has_a_replica_at_least() -> None:
     assert planned(RATES, Demand(shard=10_000)).core_count > 15 * planned(RATES, Demand()).core_count
     small = planned(RATES, replace(Demand(), subscriptions=1_000_000, events=1))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -9,7 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks import spark as bench
-from benchmarks import spark_page
+from benchmarks import spark_costs, spark_page
+from benchmarks.processes import family, processor_seconds
 from tamis.language.operators import Operator
 
 if TYPE_CHECKING:
@@ -53,3 +57,37 @@ def test_plans_and_growth(spark: SparkSession, tmp_path: Path, capsys: pytest.Ca
 )
 def test_predicates_as_ranges(operator: Operator, values: tuple[int, ...], ranges: list[tuple[int, int]]) -> None:
     assert bench.int_ranges(operator, values) == ranges
+
+
+def test_processor_time(spark: SparkSession, tmp_path: Path) -> None:
+    framework = spark_costs.measure_framework(spark, tmp_path, 80, turns=1)
+    assert (framework["events"], framework["columns"]) == (80, 100)
+    assert min(framework[job]["seconds"] for job in ("plain", "match")) > 0
+    tables = spark_costs.to_tables(
+        {
+            "framework": {
+                "events": 400,
+                "columns": 100,
+                "plain": {"seconds": 1.0, "us each": 5.0},
+                "match": {"seconds": 2.0, "us each": 7.5},
+            },
+            "building": {"subscriptions": 200, "build": {"seconds": 3.0, "us each": 10.0}},
+        }
+    )
+    assert tables.startswith("Matching takes 2.5 us per event beyond the plain job.")
+    assert "| `build` | 200 subscriptions | 3.00 | 10.0 |" in tables
+
+
+def test_the_processor_time_of_a_family() -> None:
+    program = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'sum(range(10**7))']); print(); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert family(os.getpid())[0] == os.getpid()
+        assert process.pid in family(os.getpid())
+        assert processor_seconds([process.pid]) > 0.05  # That of its child, which has ended, is part of it.
+        process.communicate("\n")
+    assert processor_seconds([process.pid]) == 0  # It has ended.
+    assert family(process.pid) == [process.pid]

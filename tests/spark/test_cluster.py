@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from tests.spark.cluster import standalone_cluster
 from tests.spark.frames import WORKLOADS
+from tests.spark.packed import packed_environment
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -28,16 +30,26 @@ from tests.differential.attributes import entry_column, event_table
 from tests.differential.comparison import random_batch
 from tests.spark.frames import WORKLOADS, expected
 
-folder, address, shapes = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
-os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable)
+folder, address, archive, shapes = Path(sys.argv[1]), *sys.argv[2:4], sys.argv[4:]
+# Executors have no Tamis but that of the archive.
+python = "./environment/bin/python"
+os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=python, PYSPARK_DRIVER_PYTHON=sys.executable)
 spark = (
-    SparkSession.builder.master(address)
+    SparkSession.builder.master(address).config("spark.archives", f"{archive}#environment")
     .config("spark.driver.memory", "1g").config("spark.executor.memory", "512m")
     .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
     .config("spark.sql.shuffle.partitions", "4").config("spark.local.dir", str(folder / "local"))
     .config("spark.driver.host", "127.0.0.1")
     .config("spark.executor.extraJavaOptions", os.environ[java_options.DAEMON]).getOrCreate()
 )
+
+def located(batches):
+    """Where executors have Tamis."""
+    import tamis
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"file": [tamis.__file__] * len(batch)})
+
+places = sorted({row.file for row in spark.range(0, 8, 1, 8).mapInArrow(located, "file string").collect()})
 workload = generate(preset("dense", subscriptions=2000))
 subscriptions, events = workload.subscriptions(), workload.events(400, wide=True)
 events = events.append_column("event", pa.array(range(400)))
@@ -135,7 +147,7 @@ streamed = {(row[0], row[1]) for row in written} == truth and len(written) == le
 print(json.dumps({
     "plain": plain, "grouped": grouped, "sql": sql, "wrong forms": [name for name, right in forms.items() if not right],
     "wrong events": wrong,
-    "killed": len(killed), "survived": survived, "streamed": streamed,
+    "places": places, "killed": len(killed), "survived": survived, "streamed": streamed,
 }))
 '''
 
@@ -146,13 +158,20 @@ print(json.dumps({
     "shapes", [["dense", "detection"], pytest.param([*WORKLOADS], marks=pytest.mark.long)], ids=len
 )
 def test_a_cluster_of_two_workers(tmp_path: Path, shapes: list[str]) -> None:
+    """All executors run the Tamis of a packed environment."""
+    archive = packed_environment(tmp_path)
     with standalone_cluster(tmp_path / "cluster") as address:
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(tmp_path), address, *shapes],
+            [sys.executable, "-c", PROGRAM, str(tmp_path), address, str(archive), *shapes],
             cwd=ROOT, capture_output=True, text=True, check=False, timeout=600,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == {
+    said = json.loads(done.stdout.splitlines()[-1])
+    places = said.pop("places")
+    assert places
+    for place in places:
+        assert re.fullmatch(rf"{tmp_path}/cluster/work-[01]/app-[^/]+/\d+/environment/lib/.*/tamis/__init__\.py", place)
+    assert said == {
         "plain": True,
         "grouped": True,
         "sql": [True, True, True],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.markdown import ROOT
+from tests.spark.packed import packed_environment
 
 PROGRAM = """
-import json, os, sys
+import json, os, queue, sys, traceback
 from pathlib import Path
 from tamis.spark import ensure_java
 ensure_java()
@@ -25,6 +27,15 @@ spark = (
     SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").config("spark.ui.enabled", "false")
     .getOrCreate()
 )
+# Executors have the Tamis of an artifact.
+spark.addArtifacts(f"{sys.argv[2]}#environment", archive=True)
+spark.conf.set("spark.sql.execution.pyspark.python", "./environment/bin/python")
+def located(batches):
+    import pyarrow as pa
+    import tamis
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"file": [tamis.__file__] * len(batch)})
+
 rows = [(f"s{number}", f"a = {number}", float(number), f"t{number}", "2099-01-01") for number in range(10)]
 rows[0] = ("s0", "a = 0 OR at < TIMESTAMP '1900-01-01 00:00:00'", *rows[0][2:])
 rows += [("all", "a > 0", 3.5, "t", "2026-01-02"), ("wrong", "a =", 0.0, None, None)]
@@ -39,6 +50,7 @@ def pairs(found):
     return sorted([row[0], row[1]] for row in found.collect())
 
 said = {
+    "places": [row.file for row in spark.range(1).mapInArrow(located, "file string").collect()],
     "type": type(frame).__module__,
     "report": [report.subscriptions, report.rejected, [row.id for row in report.rejections.collect()]],
     "pairs": pairs(tamis.spark.match(events, folder / "index")),
@@ -61,16 +73,36 @@ def started(begin):
             if left == 0 or "waiting for the Python worker to connect back" not in str(error):
                 raise
 
+def failed(*error):
+    # Otherwise the thread of the listener would keep the process.
+    traceback.print_exception(*error)
+    os._exit(1)
+
+sys.excepthook = failed
+progress = queue.Queue()
+class Listener(tamis.spark.BatchListener):
+    def onQueryTerminated(self, event):
+        progress.put("terminated")
+
+listener = Listener(folder / "checkpoint", progress.put)
+spark.streams.addListener(listener)
 query = started(lambda: tamis.spark.match_stream(
     stream.selectExpr("id", "a", "timestamp_micros(far) AS at"), folder / "index", checkpoint=folder / "checkpoint",
     output=folder / "matches", wrong=folder / "wrong", trigger={"availableNow": True}, keep=["a"], carry=["tag"], k=1,
 ))
 query.awaitTermination()
+told = progress.get(timeout=60)
+# PySpark would wait for ever if an event came while it removes the listener.
+assert progress.get(timeout=60) == "terminated"
+spark.streams.removeListener(listener)
 wrong = spark.read.parquet(str(folder / "wrong"))
 said["wrong"] = sorted([row.id, row.reason, row.batch] for row in wrong.collect())
 said["stream"] = pairs(spark.read.parquet(str(folder / "matches")).select("id", "subscription"))
 said["stream columns"] = spark.read.parquet(str(folder / "matches")).columns
-said["batches"] = [[record.batch, record.version] for record in tamis.spark.batch_records(folder / "checkpoint")]
+(record,) = tamis.spark.batch_records(folder / "checkpoint")
+said["batch"] = [record.batch, record.version, *(record.counters[name] for name in ("events", "matches", "cache hits"))]
+said["progress"] = [told.batch, told.version, told.counters == record.counters, 0 < told.phases["addBatch"] <= told.seconds]
+said["measured"] = [record.counters[name] > 0 for name in ("candidates", "seconds matching")]
 (folder / "changes").mkdir()
 (folder / "changes" / "one.json").write_text('{"change": "added", "id": "new", "expression": "a = 99"}\\n')
 changes = spark.readStream.schema("change string, id string, expression string").json(str(folder / "changes"))
@@ -78,6 +110,8 @@ started(lambda: tamis.spark.update_stream(
     changes, folder / "index", checkpoint=folder / "changes-checkpoint", trigger={"availableNow": True}
 )).awaitTermination()
 said["changed"] = pairs(tamis.spark.match(events.where("id = 3"), folder / "index"))
+# Spark does not find the artifact where it reads a source that is written in Python.
+spark.conf.unset("spark.sql.execution.pyspark.python")
 with tamis.open(folder / "shop") as broker:
     broker.subscribe("ann", "a", "a > 3")
     tamis.spark.build(tamis.spark.broker_subscriptions(spark, folder / "shop"), folder / "shop-index")
@@ -116,7 +150,7 @@ print("said", json.dumps(said))
 @pytest.mark.own_spark
 def test_spark_connect(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        [sys.executable, "-c", PROGRAM, str(tmp_path), str(packed_environment(tmp_path))],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -124,7 +158,11 @@ def test_spark_connect(tmp_path: Path) -> None:
         timeout=600,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    assert json.loads(done.stdout.rpartition("said ")[2]) == {
+    said = json.loads(done.stdout.rpartition("said ")[2])
+    (place,) = said.pop("places")
+    assert re.search(r"/environment/lib/.*/tamis/__init__\.py$", place)
+    assert not place.startswith(str(ROOT))
+    assert said == {
         "type": "pyspark.sql.connect.dataframe",
         "report": [11, 1, ["wrong"]],
         "pairs": [[1, "s3"], [2, "s4"]],
@@ -135,7 +173,9 @@ def test_spark_connect(tmp_path: Path) -> None:
         "version": 2,
         "stream": [[2, "s4"]],
         "stream columns": ["id", "subscription", "rank", "a", "tag", "batch"],
-        "batches": [[0, 2]],
+        "batch": [0, 2, 2, 1, 0],
+        "progress": [0, 2, True, True],
+        "measured": [True, True],
         "wrong": [[5, "attribute 'at': a timestamp is not within the years 1 to 9999", 0]],
         "changed": [[3, "new"]],
         "refused": "with Spark Connect, another process delivers the matches",

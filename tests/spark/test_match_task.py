@@ -16,6 +16,8 @@ from tamis.spark.index_folder import IndexFolder
 from tamis.spark.manifest import SegmentFiles, without_rows
 from tamis.spark.match_task import CountTask, MatchTask, SegmentMatches, TaskLimits
 from tamis.spark.segment_files import OpenSegment, write_removed, write_segment
+from tamis.spark.tallies import NAMES
+from tamis.spark.work_counters import TellingTask
 
 PAIR = ("id", "subscription")
 COUNT = ("subscription", "matches")
@@ -169,3 +171,17 @@ def test_what_a_task_counts(folder: IndexFolder) -> None:
         assert task.tally["candidates"] >= 16
         assert task.tally["seconds matching"] > 0
         assert task.tally.get("segments opened", 0) == (3 if kind is MatchTask else 0)
+
+
+def test_a_task_that_tells_its_tally_in_a_last_row(folder: IndexFolder) -> None:
+    segment = written(folder, {"id": [1], "expression": ["price > 1"]})
+    kinds = (pa.int64(), pa.int64())
+    for prices, matches in (([2, 1, 3], 2), ([0], 0)):
+        task = task_for(folder, [segment])
+        events = pa.table({"id": range(len(prices)), "price": prices})
+        *rows, last = pa.Table.from_batches(TellingTask(task, kinds)(iter(events.to_batches()))).to_pylist()
+        assert [row["id"] for row in rows] == [number for number, price in enumerate(prices) if price > 1]
+        assert {row["__tamis_tally"] for row in rows} <= {None}
+        tally = dict(zip(NAMES, last.pop("__tamis_tally"), strict=True))
+        assert (tally["events"], tally["matches"]) == (len(prices), matches)
+        assert set(last.values()) == {None}

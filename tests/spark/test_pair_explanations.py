@@ -91,6 +91,37 @@ def test_explanations_of_pairs(spark: SparkSession, events: DataFrame, books: st
     assert (only.matched, only.explanation.splitlines()[1]) == (False, "├─ TRUE     price < 20   (price is 12)")
 
 
+def test_explanations_of_json(spark: SparkSession, books: str) -> None:
+    lines = [
+        b'{"price": 12, "genre": "crime"}',
+        b'{"price": 35, "genre": "crime"}',
+        b'{"author": {"born": 1850}}',
+        b'{"price": 12, "price": 13}',
+        b'{"note": 1, "note": 2}',
+        b'{"price": ',
+        b" ",
+        None,
+    ]
+    rows = [(number, line) for number, line in enumerate(lines)]
+    given = spark.createDataFrame(rows, "number int, body binary").repartition(2)
+    asked = [(number, "dan" if number == 2 else "ann") for number in range(len(rows))]
+    wanted = spark.createDataFrame(asked, "number int, subscription string")
+    for events in (given, given.withColumn("body", given["body"].cast("string"))):
+        found = tamis.spark.explain(wanted, events, books, "number", json="body").collect()
+        said = {row.number: (row.matched, row.explanation) for row in found}
+        assert [said[number][0] for number in range(5)] == [True, False, True, None, False]
+        assert said[1][1].splitlines()[1:] == [
+            "├─ FALSE    price < 20   (price is 35)",
+            "└─ TRUE     genre = 'crime'   (genre is 'crime')",
+        ]
+        assert said[3][1].startswith("the event is wrong: ")
+        assert "twice" in said[3][1]
+        assert said[5][1].startswith("the event is wrong: not JSON")
+        assert said[6] == said[7] == (None, "no event has this id")
+    with pytest.raises(tamis.OptionError, match="`attributes` has no meaning with `json`"):
+        tamis.spark.explain(wanted, given, books, "number", json="body", attributes=["body"])
+
+
 def test_explanations_of_wrong_arguments(spark: SparkSession, events: DataFrame, books: str) -> None:
     right = spark.createDataFrame([(1, "ann")], "number int, subscription string")
     for given, message in (

@@ -17,15 +17,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import s3fs
 
 from tamis.errors import ConflictError, IndexFolderError, OptionError
-from tamis.spark import store
+from tamis.spark import arrow_files, store
 from tamis.spark.cache import Cache, CacheSettings
 from tamis.spark.index_folder import IndexFolder
 from tamis.spark.manifest import Manifest
 from tamis.spark.seals import seal_of, seal_of_bytes
 from tamis.spark.segment_files import map_arrow
 from tamis.spark.store import open_store
+from tests.spark.servers import free_port
 from tests.spark.shelf import FOLDER, Shelf, use_shelf
 
 DATA = bytes(range(256)) * 5000
@@ -212,6 +214,35 @@ def test_what_comes_damaged_is_fetched_again(
     with pytest.raises(IndexFolderError, match=r"abc\.tamis is damaged: its size and checksum are .* Hint: build"):
         cache(tmp_path).fetched(opened, NAME, SEAL)
     assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_what_a_cache_counts(tmp_path: Path) -> None:
+    stored = open_store("s3://bucket/index")
+    for number in range(2):
+        with stored.writing(f"segments/{number}") as path:
+            path.write_bytes(DATA)
+    first, second = (Cache(CacheSettings(str(tmp_path / "cache"))) for _ in range(2))
+    first.fetched(stored, "segments/0", SEAL)
+    for name in ("segments/0", "segments/1", "segments/1"):
+        second.fetched(stored, name, SEAL)
+    assert (first.fetched_files, first.fetched_bytes, first.hits) == (1, len(DATA), 0)
+    assert (second.fetched_files, second.fetched_bytes, second.hits) == (1, len(DATA), 2)
+
+
+def test_s3fs_fetches_what_arrow_cannot(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody answers at this address. What is not S3 is never Arrow's."""
+    caplog.set_level(logging.INFO, "tamis")
+    files = s3fs.S3FileSystem(key="key", secret="secret", endpoint_url=f"http://127.0.0.1:{free_port()}")
+    assert not arrow_files.copied(files, "bucket/name", tmp_path / "copy")
+    assert [
+        record.message.partition(": ")[0].endswith("Arrow's own reader has failed") for record in caplog.records
+    ] == [True]
+    assert not arrow_files.copied(files, "bucket/name", tmp_path / "copy")  # It is not asked again.
+    assert len(caplog.records) == 1
+    proxied = s3fs.S3FileSystem(key="key", secret="secret", config_kwargs={"proxies": {"http": "http://127.0.0.1:1"}})
+    assert not arrow_files.copied(proxied, "bucket/name", tmp_path / "copy")
+    assert not arrow_files.copied(Shelf(), "bucket/name", tmp_path / "copy")
+    assert len(caplog.records) == 1
 
 
 def test_a_damaged_file_of_the_cache_is_fetched_again(tmp_path: Path) -> None:

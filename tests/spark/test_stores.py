@@ -20,11 +20,12 @@ import pytest
 
 import tamis
 import tamis.spark
+from tamis.spark import arrow_files
 from tamis.spark.cache import FOLDER
 from tamis.spark.index_folder import IndexFolder
 from tamis.spark.manifest import Manifest
 from tamis.spark.matching import FOLDER as BUILT_ONCE
-from tamis.spark.store import open_store
+from tamis.spark.store import RemoteStore, open_store
 from tamis.spark.stream_output import StoredBatches
 from tests.markdown import ROOT
 from tests.spark.cluster import standalone_cluster
@@ -107,6 +108,45 @@ def test_an_index_in_a_store(spark: SparkSession, index: str, tmp_path: Path) ->
         found(spark, f"{index}/nothing")
     fetched = {each.suffix for each in (tmp_path / "cache").iterdir()}
     assert fetched == {".tamis", ".arrow"}
+
+
+def test_of_concurrent_exclusive_creates_one_succeeds(store: str, tmp_path: Path) -> None:
+    """The store itself decides, without anything of ours around it."""
+    place, writers = open_store(f"{store}/{tmp_path.name}"), 8
+    place.prepare(["versions"])
+    together = threading.Barrier(writers)
+
+    def create(writer: int) -> list[bool]:
+        won = []
+        for number in range(40):
+            together.wait(300)
+            try:
+                place.create(f"versions/{number}", str(writer).encode())
+            except FileExistsError:
+                won.append(False)
+            else:
+                won.append(True)
+        return won
+
+    with ThreadPoolExecutor(writers) as pool:
+        won = list(pool.map(create, range(writers)))
+    for number, winners in enumerate(zip(*won, strict=True)):
+        assert sum(winners) == 1
+        assert place.read(f"versions/{number}") == str(winners.index(True)).encode()
+
+
+@pytest.mark.skipif(JARS is None, reason="only a real server is read by Arrow")
+def test_arrow_fetches_files_of_s3(store: str, tmp_path: Path) -> None:
+    place = RemoteStore(f"{store}/{tmp_path.name}")
+    data = os.urandom(20_000_000)
+    with place.writing("segments/one") as path:
+        path.write_bytes(data)
+    files, root = place.files()
+    assert arrow_files.copied(files, f"{root}/segments/one", tmp_path / "copy") == store.startswith("s3:")
+    place.fetch("segments/one", tmp_path / "fetched")
+    assert (tmp_path / "fetched").read_bytes() == data
+    with pytest.raises(FileNotFoundError):
+        place.fetch("segments/two", tmp_path / "fetched")
 
 
 def test_of_two_changes_at_the_same_time_one_is_refused(
@@ -223,6 +263,7 @@ def test_a_stream(spark: SparkSession, place: str, index: str, tmp_path: Path, m
     assert done[0]["files fetched"] > 0
     assert done[0]["bytes fetched"] > 1000
     assert done[2]["files fetched"] == 0
+    assert min(each["cache hits"] for each in done) >= 0
     assert min(each["seconds matching"] for each in done) > 0
     # A task of a batch that was never finished has left a file. And the store lists new files late.
     output = open_store(f"{place}/matches")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import shutil
 import signal
 import subprocess
@@ -90,6 +91,11 @@ def change(spark: SparkSession, folder: Path, rows: list[tuple[str, str, str | N
 
 
 def test_a_running_query_uses_a_new_version(spark: SparkSession, folder: Path) -> None:
+    told: queue.Queue[tamis.spark.BatchProgress] = queue.Queue()
+    listener = tamis.spark.BatchListener(folder / "checkpoint", told.put)
+    other = tamis.spark.BatchListener(folder / "another", told.put)
+    spark.streams.addListener(listener)
+    spark.streams.addListener(other)
     query = tamis.spark.match_stream(
         stream(spark, folder), folder / "index", checkpoint=folder / "checkpoint", output=folder / "matches"
     )
@@ -107,6 +113,13 @@ def test_a_running_query_uses_a_new_version(spark: SparkSession, folder: Path) -
     assert [record.version for record in records] == [1, 2]
     batches = spark.read.parquet(str(folder / "matches")).select("batch", "subscription").collect()
     assert {tuple(row) for row in batches} == {(records[0].batch, "s3"), (records[1].batch, "late")}
+    progress = [told.get(timeout=300) for _ in records]
+    spark.streams.removeListener(listener)
+    spark.streams.removeListener(other)
+    assert [(each.batch, each.version, each.rows) for each in progress] == [(0, 1, 2), (1, 2, 2)]
+    assert [each.counters for each in progress] == [record.counters for record in records]
+    assert 0 < progress[0].phases["addBatch"] <= progress[0].seconds
+    assert str(progress[1]).startswith("batch 1 with version 2: 2 rows, 1 matches, ")
 
 
 def test_queries_have_the_names_they_are_given_and_run_side_by_side(spark: SparkSession, folder: Path) -> None:

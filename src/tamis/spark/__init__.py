@@ -20,7 +20,8 @@ Read in this order:
     pipeline              run_pipeline: all of it, from raw files    raw_files      raw files as DataFrames
     summary_page          the page that a pipeline writes            session, java  what our own jobs run on
     warming               warm_up: kernels on all hosts            tallies        what a task counts
-    work_counters         the tallies of all tasks, added up
+    work_counters         the tallies of all tasks, added up       build_progress how many shards are done
+    batch_listener        what Spark and tasks did in a batch      arrow_files    files of S3 through Arrow's own reader
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tamis.spark.attribute_statistics import statistics
+    from tamis.spark.batch_listener import BatchListener, BatchProgress
     from tamis.spark.broker_feed import broker_changes, broker_subscriptions
     from tamis.spark.broker_sink import to_broker
     from tamis.spark.building import BuildReport, build
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from tamis.spark.workloads import generate_events, generate_subscriptions
 
 _LAZY = {
+    "BatchListener": "batch_listener",
+    "BatchProgress": "batch_listener",
     "BatchRecord": "streaming",
     "BuildReport": "building",
     "UpdateReport": "updating",
@@ -76,6 +80,8 @@ _LAZY = {
 }
 
 __all__ = [
+    "BatchListener",
+    "BatchProgress",
     "BatchRecord",
     "BuildReport",
     "UpdateReport",

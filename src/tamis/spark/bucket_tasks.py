@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.encoding.columns import combined
+from tamis.spark.build_progress import told_progress
 from tamis.spark.frames import BUCKET, Batches, map_in_arrow
 from tamis.spark.manifest import SegmentFiles
 from tamis.spark.segment_files import ID, stored
@@ -68,10 +69,9 @@ def run_in_buckets(
     frame: DataFrame, task: Callable[[Batches], Batches], buckets: Sequence[tuple[SegmentFiles, ...]]
 ) -> JobReport:
     """Divide rows into buckets, and let executors run a task on each. A bucket without rows stays as it is."""
-    reports = [
-        BucketReport.from_json(row.report)
-        for row in map_in_arrow(dealt(frame, len(buckets)), task, "report string").collect()
-    ]
+    with told_progress(frame.sparkSession, task, len(buckets)) as told:
+        rows = map_in_arrow(dealt(frame, len(buckets)), told, "report string").collect()
+    reports = [BucketReport.from_json(row.report) for row in rows]
     after = {report.bucket: report.segments for report in reports}
     return JobReport(
         buckets=tuple(after.get(number, before) for number, before in enumerate(buckets)),

@@ -89,7 +89,7 @@ class Cache:
 
     def __init__(self, settings: CacheSettings = CacheSettings()) -> None:  # noqa: B008 - a tuple
         self._settings = settings
-        self.fetched_files, self.fetched_bytes = 0, 0
+        self.fetched_files, self.fetched_bytes, self.hits = 0, 0, 0
         own = Path(tempfile.gettempdir(), f"tamis-cache-{os.getuid()}")
         self.folder = own if settings.folder is None else Path(settings.folder)
 
@@ -101,7 +101,10 @@ class Cache:
         IndexFolderError
             If the store does not have it, or has it damaged, or if it does not fit.
         """
-        return self._kept(name, seal, lambda part: self._fetch(store, name, seal, part))
+        before = self.fetched_files
+        path = self._kept(name, seal, lambda part: self._fetch(store, name, seal, part))
+        self.hits += self.fetched_files == before
+        return path
 
     def made(self, name: str, make: Callable[[Path], object]) -> Path:
         """The path of a file that is made on this host. `make` writes it to a path that exists.

@@ -199,10 +199,10 @@ def asked_columns(schema: StructType, attributes: Sequence[str], asked: Asked) -
         If Spark cannot convert one of these columns to Arrow.
     """
     if len(attributes) == 1 and holds_all(schema[attributes[0]].dataType):
-        _arrow_type(schema, attributes[0])
+        arrow_type(schema, attributes[0])
         return tuple(attributes)
     columns = [name for name in attributes if asked.has(name) or asked.leads_to(name)]
-    kinds = [_arrow_type(schema, name) for name in columns]
+    kinds = [arrow_type(schema, name) for name in columns]
     wanted = [name for name, kind in zip(columns, kinds, strict=True) if is_wanted(name, kind, asked)]
     if len(wanted) == 1 and holds_all(schema[wanted[0]].dataType):
         # A single column would count as the column of all attributes. A second column prevents that.
@@ -219,7 +219,7 @@ def check_values(schema: StructType, columns: Sequence[str], asked: Asked) -> No
     FrameError
     """
     for name in columns:
-        kind = _arrow_type(schema, name)
+        kind = arrow_type(schema, name)
         if asked.has(name) and not (pa.types.is_nested(kind) or pa.types.is_null(kind) or has_kind(kind)):
             raise FrameError(
                 f"the column {name!r} of events, {schema[name].dataType.simpleString()}, has no meaning as a value, but "
@@ -230,7 +230,7 @@ def check_values(schema: StructType, columns: Sequence[str], asked: Asked) -> No
 def can_hand_over(schema: StructType, name: str) -> bool:
     """Whether Spark can convert a column to Arrow."""
     try:
-        _arrow_type(schema, name)
+        arrow_type(schema, name)
     except FrameError:
         return False
     return True
@@ -247,7 +247,14 @@ def holds_all(kind: DataType) -> bool:
     return sorted(kind.elementType.names) == ["attribute", "value"]
 
 
-def _arrow_type(schema: StructType, name: str) -> pa.DataType:
+def arrow_type(schema: StructType, name: str) -> pa.DataType:
+    """The type of a column in Arrow.
+
+    Raises
+    ------
+    FrameError
+        If Spark cannot convert it.
+    """
     from pyspark.errors import PySparkTypeError
     from pyspark.sql.pandas.types import to_arrow_type
 

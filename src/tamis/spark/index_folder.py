@@ -57,9 +57,9 @@ class IndexFolder:
         return self.store.address
 
     @property
-    def fetched(self) -> tuple[int, int]:
-        """How many files this object has fetched into the cache, and their bytes."""
-        return self._cache.fetched_files, self._cache.fetched_bytes
+    def fetched(self) -> tuple[int, int, int]:
+        """How many files this object has fetched into the cache, their bytes, and how many it has found there."""
+        return self._cache.fetched_files, self._cache.fetched_bytes, self._cache.hits
 
     def local(self, name: str, seal: str | None) -> Path:
         """A file on this machine: where it is, if that is a local path, else in the cache.

@@ -34,6 +34,7 @@ from tamis.spark.tallies import (
     EVENTS,
     FETCHED,
     FETCHED_BYTES,
+    HITS,
     MATCHING,
     NAMING,
     OPENED,
@@ -154,9 +155,8 @@ class MatchTask:
 
     def _hand_over(self) -> None:
         """Give the tally of this task to the driver."""
-        files, size = self.folder.fetched
-        count(self.tally, FETCHED, files)
-        count(self.tally, FETCHED_BYTES, size)
+        for name, number in zip((FETCHED, FETCHED_BYTES, HITS), self.folder.fetched, strict=True):
+            count(self.tally, name, number)
         if self.counters is not None:
             self.counters.add(self.tally)
 

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tamis.encoding.events.asked import Asked
 from tamis.errors import FrameError, OptionError, shortened
@@ -42,6 +42,8 @@ from tamis.spark.segment_files import EXPRESSION, WEIGHT, asked_attributes
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
+
+    from tamis.spark.work_counters import Accumulated, Observed
 
 _EVENT = "__tamis_event"
 """A number that distinguishes events with the same id."""
@@ -201,9 +203,9 @@ def matched(
     manifest: Manifest,
     options: MatchOptions,
     moment: int,
-    counters: Any = None,
+    counters: Accumulated | Observed | None = None,
 ) -> DataFrame:
-    """Match events with one version of an index, at a moment in microseconds. Tasks add to `counters`, see `work_counters`.
+    """Match events with one version of an index, at a moment in microseconds. Tasks add to `counters`, if there are any.
 
     Raises
     ------
@@ -241,9 +243,8 @@ def matched(
         json=options.json is not None,
         form=manifest.form,
         names=tuple(schema.names),
-        counters=counters,
     )
-    found = map_in_arrow(frame, task, schema)
+    found = map_in_arrow(frame, task, schema) if counters is None else counters.matched(frame, task, schema)
     if options.counts:
         return _summed(found, options.carry)
     return _heaviest(found, options.k) if ranked and options.k is not None else found

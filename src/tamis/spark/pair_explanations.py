@@ -12,10 +12,13 @@ import pyarrow as pa
 
 from tamis.broker.table_rows import row_events, spread
 from tamis.encoding.columns import combined
+from tamis.encoding.events.asked import Asked
+from tamis.encoding.events.json_reader import read_event
 from tamis.errors import EventError, FrameError, TableError
 from tamis.language.explain import explain as explained
 from tamis.language.expression import Expression
 from tamis.language.parser import parse
+from tamis.matcher.json_input import encoded
 from tamis.spark.contents import subscriptions
 from tamis.spark.frames import clashing, holds_all, quoted
 from tamis.spark.given import checked_frame, checked_version
@@ -29,10 +32,12 @@ if TYPE_CHECKING:
 
 MATCHED, EXPLANATION = "matched", "explanation"
 """Columns of results."""
+_NO_EVENT = "no event has this id"
 _EVENT, _WANTED, _ID, _TEXT, _KEY = (f"__tamis_{name}" for name in ("event", "wanted", "id", "text", "key"))
 _VALUES, _THERE = "__tamis_values", "__tamis_there"
 
 
+# Users give these one by one.
 def explain(
     pairs: DataFrame,
     events: DataFrame,
@@ -41,6 +46,7 @@ def explain(
     *,
     attributes: Iterable[str] | None = None,
     version: int | None = None,
+    json: str | None = None,
 ) -> DataFrame:
     """Explain pairs of events and subscriptions: the truth of every part of the subscription, and the event's values.
 
@@ -50,7 +56,7 @@ def explain(
         With the column that `event_id` names and ``subscription``, as `match` returns them. Pairs that do not match are
         explained, too. Other columns are ignored.
     events : DataFrame
-        `events`, `event_id` and `attributes` are as in `match`. If several events have one id, each is explained.
+        `events`, `event_id`, `attributes` and `json` are as in `match`. If several events have one id, each is explained.
     index : path
         The folder or the address of the index.
     version : int, optional
@@ -73,8 +79,9 @@ def explain(
     checked_frame(events, "events")
     folder = IndexFolder.of(index, spark)
     manifest = folder.manifest(checked_version(version))
-    options = MatchOptions.of(event_id, attributes, (), (), None, None, None, skip_wrong=True)
-    columns = needed_attributes(events, manifest, options, asked_attributes(folder, manifest.segments))
+    options = MatchOptions.of(event_id, attributes, (), (), None, None, None, skip_wrong=True, json=json)
+    asked = asked_attributes(folder, manifest.segments)
+    columns = needed_attributes(events, manifest, options, asked)
     fields = [_pair_field(pairs, event_id), _pair_field(pairs, SUBSCRIPTION)]
     fields += [StructField(MATCHED, BooleanType()), StructField(EXPLANATION, StringType())]
     clash = clashing(events, [field.name for field in fields])
@@ -94,7 +101,8 @@ def explain(
     given = events.select(F.col(quoted(event_id)).alias(_KEY), values.alias(_VALUES))
     met = wanted.join(texts, F.col(_WANTED) == F.col(_ID), "left").join(given, F.col(_EVENT) == F.col(_KEY), "left")
     holder = columns[0] if len(columns) == 1 and holds_all(events.schema[columns[0]].dataType) else None
-    task = ExplainTask((event_id, SUBSCRIPTION, MATCHED, EXPLANATION), holder)
+    names = (event_id, SUBSCRIPTION, MATCHED, EXPLANATION)
+    task = ExplainTask(names, holder) if json is None else ExplainTask(names, json, asked)
     return met.select(_EVENT, _WANTED, _TEXT, _VALUES).mapInArrow(task, StructType(fields))
 
 
@@ -120,10 +128,13 @@ class ExplainTask:
         What the columns that are handed over are called.
     holder : str or None
         The one column that holds all attributes, if there is one.
+    asked : frozenset of str or None
+        If that column has events as JSON: the attributes that subscriptions of the index ask about.
     """
 
     names: tuple[str, ...]
     holder: str | None
+    asked: frozenset[str] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         read = functools.lru_cache(parse)
@@ -147,13 +158,26 @@ class ExplainTask:
         for row in range(len(rows)):
             try:
                 (event,) = row_events(rows.slice(row, 1))
+                is_there = event.pop(_THERE, None) is not None
+                yield self._whole(event) if is_there else _NO_EVENT
             except (EventError, TableError) as error:
                 yield f"the event is wrong: {error}"
-                continue
-            if event.pop(_THERE, None) is None:
-                yield "no event has this id"
-            else:
-                yield event if self.holder is None else spread(event.get(self.holder))
+
+    def _whole(self, event: dict[str, Any]) -> dict[str, Any] | str:
+        """An event with all its attributes, from the columns that were handed over.
+
+        Raises
+        ------
+        EventError
+        """
+        if self.holder is None:
+            return event
+        held = event.get(self.holder)
+        if self.asked is None:
+            return spread(held)
+        text = encoded(held or b"")
+        asked = Asked.names(self.asked)
+        return read_event(text, lambda: asked) if text.strip() else _NO_EVENT
 
     @staticmethod
     def _explained(read: Any, text: str | None, event: dict[str, Any] | str) -> tuple[bool | None, str]:

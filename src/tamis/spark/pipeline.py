@@ -25,8 +25,8 @@ from tamis.spark.matching import MatchOptions, checked_attributes, matched, mome
 from tamis.spark.raw_files import RawRows, check_raw, failures_of_spark, mixed_columns, read_raw
 from tamis.spark.segment_files import EXPRESSION, ID, WEIGHT
 from tamis.spark.summary_page import Summary, summary_page
-from tamis.spark.tallies import CANDIDATES, MATCHING, NAMING, OPENING
-from tamis.spark.work_counters import counted, work_counters
+from tamis.spark.tallies import CANDIDATES, FETCHED, HITS, MATCHING, NAMING, OPENED, OPENING
+from tamis.spark.work_counters import work_counters
 from tamis.storage.replacing import replacing
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ _OURS = (
     "summary.json",
 )
 _SHOWN = 20
+_WORK = (CANDIDATES, OPENED, FETCHED, HITS, OPENING, MATCHING, NAMING)
+"""Counters of the job that matches, as figures of the run."""
 
 UNUSED = ("rejected subscriptions", "bad lines of subscriptions", "bad lines of events", "wrong events")
 """Figures of a run that count unusable input."""
@@ -137,11 +139,11 @@ def _write_matches(events: DataFrame, folder: Path, version: int, options: Match
     index = IndexFolder(folder / "index")
     manifest = index.manifest(version)
     begun = time.perf_counter()
-    counters = work_counters(events.sparkSession)
-    matched(events, index, manifest, options, moment_now(), counters).write.parquet(address(folder / "matches"))
+    with work_counters(events.sparkSession) as counters:
+        matched(events, index, manifest, options, moment_now(), counters).write.parquet(address(folder / "matches"))
+        done = counters.sums()
     seconds = round(time.perf_counter() - begun, 2)
-    done = counted(counters) or {}
-    work = {name: done[name] for name in (CANDIDATES, OPENING, MATCHING, NAMING) if name in done}
+    work = {name: done[name] for name in _WORK}
     wrong = wrong_among(events, index, manifest, _of_wrong(options))
     count = _written_if_any(events.sparkSession, wrong, folder / "wrong_events")
     return {"wrong events": count, "seconds to match": seconds, **work}

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tamis.errors import IndexFolderError, TamisError
+from tamis.spark import arrow_files
 from tamis.spark.addresses import given_text, local_path, protocol_of
 from tamis.storage import exclusive
 from tamis.storage.replacing import replacing
@@ -257,7 +258,8 @@ class RemoteStore:
 
     def fetch(self, name: str, target: Path) -> None:
         with self._asked(name, "read") as (files, path):
-            files.get_file(path, str(target))
+            if not arrow_files.copied(files, path, target):
+                files.get_file(path, str(target))
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Path]:

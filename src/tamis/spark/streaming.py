@@ -28,7 +28,7 @@ from tamis.spark.segment_files import asked_attributes
 from tamis.spark.store import Store, open_store
 from tamis.spark.stream_output import BATCH, ParquetFolders, StoredBatches, batches_at
 from tamis.spark.updating import update
-from tamis.spark.work_counters import counted, work_counters
+from tamis.spark.work_counters import work_counters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,7 +45,7 @@ class BatchRecord(NamedTuple):
     moment: int
     """The time at which subscriptions had to be valid, in microseconds since 1970, if the events have no time."""
     counters: dict[str, float] | None = None
-    """What the tasks did, see `work_counters`. None if the batch did not finish, or with Spark Connect."""
+    """What the tasks did, see `work_counters`. None if the batch did not finish."""
 
 
 # Users give these one by one: each is an option of the job.
@@ -244,6 +244,14 @@ def batch_records(checkpoint: str | os.PathLike[str]) -> list[BatchRecord]:
     return [BatchRecord(**json.loads(store.read(name))) for name in names]
 
 
+def batch_record(checkpoint: Store, batch: int) -> BatchRecord | None:
+    """The record of a batch, if the batch has begun."""
+    try:
+        return BatchRecord(**json.loads(checkpoint.read(_record_name(batch))))
+    except FileNotFoundError:
+        return None
+
+
 def _query_id(checkpoint: Store) -> str:
     """The unique id of a checkpoint's query: a number of a batch has a meaning only together with it."""
     try:
@@ -279,9 +287,9 @@ class BatchMatcher:
         # Write wrong events before the matches, so that every delivered batch has them.
         if self.wrong is not None and not self.wrong.has(batch):
             self.wrong(wrong_among(events, folder, manifest, self.options), batch)
-        counters = work_counters(events.sparkSession)
-        self.deliver(matched(events, folder, manifest, self.options, record.moment, counters), batch)
-        self._note(record._replace(counters=counted(counters)))
+        with work_counters(events.sparkSession) as counters:
+            self.deliver(matched(events, folder, manifest, self.options, record.moment, counters), batch)
+            self._note(record._replace(counters=counters.sums()))
 
     def _recorded(self, folder: IndexFolder, batch: int) -> BatchRecord:
         """The version and time of this batch. A batch that began before keeps those of its first start.
@@ -292,7 +300,7 @@ class BatchMatcher:
             If that version does not exist any more, and it is not known what was delivered.
         """
         name = _record_name(batch)
-        begun = self._begun(batch)
+        begun = batch_record(self.checkpoint, batch)
         if begun is not None:
             if folder.has(begun.version):
                 return begun
@@ -312,13 +320,6 @@ class BatchMatcher:
 
     def _note(self, record: BatchRecord) -> None:
         self.checkpoint.replace(_record_name(record.batch), json.dumps(record._asdict()).encode())
-
-    def _begun(self, batch: int) -> BatchRecord | None:
-        """The record of a batch that began before."""
-        try:
-            return BatchRecord(**json.loads(self.checkpoint.read(_record_name(batch))))
-        except FileNotFoundError:
-            return None
 
 
 _TRIES = 5

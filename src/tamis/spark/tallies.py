@@ -11,10 +11,15 @@ Tally = dict[str, float]
 EVENTS, CANDIDATES, MATCHES = "events", "candidates", "matches"
 """Events that were matched, once for each group of segments; entries of the index that they visited; their matches."""
 OPENED, FETCHED, FETCHED_BYTES = "segments opened", "files fetched", "bytes fetched"
-"""Segments that a process mapped; files that came from a store, and their sizes. The others were in the cache, or on a path."""
+"""Segments that a process mapped; files that came from a store, and their sizes."""
+HITS = "cache hits"
+"""Files of a store that a process needed and found on its host."""
 OPENING, MATCHING, NAMING = "seconds opening", "seconds matching", "seconds naming"
 """Time of all tasks together. Opening includes fetching and waiting for other processes; naming is making rows of ids."""
-NAMES = (EVENTS, CANDIDATES, MATCHES, OPENED, FETCHED, FETCHED_BYTES, OPENING, MATCHING, NAMING)
+SECONDS = (OPENING, MATCHING, NAMING)
+BUILT = "shards built"
+"""Buckets of subscriptions that tasks have finished."""
+NAMES = (EVENTS, CANDIDATES, MATCHES, OPENED, FETCHED, FETCHED_BYTES, HITS, OPENING, MATCHING, NAMING)
 
 
 @contextmanager
