@@ -1,8 +1,8 @@
 """Changes during matching: subscriptions are added and removed while events are matched one by one.
 
-Expressions are prepared before the measurement. Every change adds one of them or removes the oldest subscription. So after some
-time all subscriptions are new, and segments of every size are merged. With one thread, changes and matches take turns. With two
-threads, one changes as fast as it can and the other matches.
+Expressions are prepared before the measurement, or given as SQL texts, each of another shape. Every change adds one of them or
+removes the oldest subscription. So after some time all subscriptions are new, and segments of every size are merged. With one
+thread, changes and matches take turns. With two threads, one changes as fast as it can and the other matches.
 
 A match right after another finds all data in the processor's caches. A match after any kind of pause takes 1.5 times as long. So
 the quiet state is measured both ways: one match after another, and with pauses. The pauses are as long as 20 changes take at the
@@ -43,10 +43,12 @@ def measure_updates(loaded: Loaded, fresh: AnyConfig, effort: Effort) -> dict[st
     """Changes per second, and the times of single matches with and without changes. `fresh` is the config of the additions."""
     table = generate(fresh).subscriptions().slice(0, _PREPARED)
     rows = read_predicates(table.column("predicates"))
-    coming = itertools.cycle([tamis.prepare(rows.expression(row)) for row in range(len(table))])
+    expressions = [rows.expression(row) for row in range(len(table))]
+    prepared = itertools.cycle([tamis.prepare(each) for each in expressions])
+    texts = itertools.cycle([str(each) for each in expressions])
     # Enough events that few of them repeat. Otherwise the engine would plan for the repeated ones.
     events = itertools.cycle(list(as_dicts(loaded.workload.other_events(_EVENTS_PER_ROUND * effort.update_rounds))))
-    changes = _Changes(loaded.matcher, coming)
+    changes = _Changes(loaded.matcher, prepared, texts)
     changes.make(_CHANGES_PER_MATCH)  # compiles all kernels before the measurement
     rounds = [_round(loaded, changes, events, effort) for _ in range(effort.update_rounds)]
     rates = [each["one thread"]["changes_per_second"] for each in rounds]
@@ -64,6 +66,8 @@ def _round(loaded: Loaded, changes: _Changes, events: Events, effort: Effort) ->
     merges_in_turns = loaded.engine.merges - merges
     together, beside = _beside(changes, events, effort.update_seconds)
     merges_beside = loaded.engine.merges - merges - merges_in_turns
+    in_text, beside_text = _beside(changes, events, effort.update_seconds, in_text=True)
+    merges_in_text = loaded.engine.merges - merges - merges_in_turns - merges_beside
     loaded.engine.wait()
     done = len(latencies) * _CHANGES_PER_MATCH
     return {
@@ -81,23 +85,30 @@ def _round(loaded: Loaded, changes: _Changes, events: Events, effort: Effort) ->
             "changes_per_second": together / effort.update_seconds,
             "merges": merges_beside,
         },
+        "two threads, SQL text": {
+            **_summary(beside_text),
+            "changes_per_second": in_text / effort.update_seconds,
+            "merges": merges_in_text,
+        },
     }
 
 
 class _Changes:
     """Adds and removes subscriptions in turns."""
 
-    def __init__(self, matcher: tamis.Matcher, coming: Iterator[Expression]) -> None:
+    def __init__(self, matcher: tamis.Matcher, prepared: Iterator[Expression], texts: Iterator[str]) -> None:
         self.matcher = matcher
-        self._coming = coming
+        self._prepared = prepared
+        self._texts = texts
         self._there = deque(int(identifier) for identifier in matcher)
         self._ids = itertools.count(1 + max(self._there))
 
-    def make(self, count: int) -> None:
+    def make(self, count: int, in_text: bool = False) -> None:
         """Make `count` changes: the first half adds, the second half removes the oldest."""
+        coming: Iterator[str | Expression] = self._texts if in_text else self._prepared
         for _ in range(count // 2):
             identifier = next(self._ids)
-            self.matcher.add(identifier, next(self._coming))
+            self.matcher.add(identifier, next(coming))
             self._there.append(identifier)
         for _ in range(count // 2):
             self.matcher.remove(self._there.popleft())
@@ -133,7 +144,7 @@ def _taking_turns(changes: _Changes, events: Events, seconds: float) -> tuple[fl
     return spent, latencies
 
 
-def _beside(changes: _Changes, events: Events, seconds: float) -> tuple[int, list[float]]:
+def _beside(changes: _Changes, events: Events, seconds: float, in_text: bool = False) -> tuple[int, list[float]]:
     """The number of changes by another thread during the matches, and the seconds of each match."""
     stop = threading.Event()
     done = 0
@@ -141,7 +152,7 @@ def _beside(changes: _Changes, events: Events, seconds: float) -> tuple[int, lis
     def write() -> None:
         nonlocal done
         while not stop.is_set():
-            changes.make(_CHANGES_PER_MATCH)
+            changes.make(_CHANGES_PER_MATCH, in_text)
             done += _CHANGES_PER_MATCH
 
     writer = threading.Thread(target=write)

@@ -41,6 +41,7 @@ def test_everything_is_measured(results: tuple[Path, dict[str, Any]]) -> None:
     assert {name for name, each in turns.items() if "narrow" in each} == {"wide-12", "wide-12, floats"}
     assert min(figures["other"] for figures in turns["wide-12"]["narrow"].values()) > 0
     assert measured["updates"]["one thread"]["changes_per_second"] > 0
+    assert measured["updates"]["two threads, SQL text"]["changes_per_second"] > 0
     assert measured["updates"]["subscriptions"] == max(row["subscriptions"] for row in measured["matching"])
     assert measured["rules"]["kinds"]["planted"]["matches"] >= 1
     assert measured["seed"] == 1
@@ -66,6 +67,9 @@ def test_what_was_not_measured_is_left_out(results: tuple[Path, dict[str, Any]])
     assert engine_page.to_tables(few).startswith("### Detection rules\n")
     ElementTree.fromstring(engine_page.to_chart(few))
     row = {**measured["matching"][0], "snapshot": {"save_seconds": 1.0, "load_seconds": 0.5, "bytes_each": 100.0}}
+    assert "two threads, SQL text" in engine_page.updates_table(measured["updates"])
+    older = {name: each for name, each in measured["updates"].items() if name != "two threads, SQL text"}
+    assert "SQL text |" not in engine_page.updates_table(older)
     tables = engine_page.to_tables({**measured, "matching": [row], "rules": None})
     assert "| 1.00 | 0.50 |" in tables
     assert "### Growth" not in tables
