@@ -241,7 +241,7 @@ class Column:
             kinds = set(map(type, values))
         if kinds <= _NUMBERS and _put_numbers(values, domains, keys, self.seen):
             return
-        if kinds == _TEXTS and all(map(is_well_formed, values)):
+        if kinds == _TEXTS and ("".join(values).isascii() or all(map(is_well_formed, values))):
             domains[:] = TEXT
             keys[:] = self._text_keys(values)
             self.seen[TEXT] = True

@@ -104,14 +104,13 @@ class EventJoins:
 
     def truth(self, node: Expression) -> Truth:
         """The truth of an expression, as the reference evaluator defines it."""
-        match node:
-            case Quantified() | Exists():
-                known = self.truths.get(node, self)
-                if known is self:
-                    known = self.truths[node] = self._decisions.truth(node)
-                return known  # type: ignore[return-value]
-            case And() | Or() | Not() | TruthTest():
-                return combined(node, self.truth)
+        if isinstance(node, Quantified | Exists):
+            known = self.truths.get(node, self)
+            if known is self:
+                known = self.truths[node] = self._decisions.truth(node)
+            return known  # type: ignore[return-value]
+        if isinstance(node, And | Or | Not | TruthTest):
+            return combined(node, self.truth)
         return evaluate_flat(node, self._event)
 
 

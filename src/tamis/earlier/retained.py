@@ -130,7 +130,7 @@ class Retained:
         if self.history.order is not None:
             self._come(stamp(event.get(self.history.order)))
         self._follow()
-        return self._events_of(self._key_of(event))
+        return self._events_of(self._key_of(event)) if self._window is None else self._window
 
     def keep(self, event: LogEvent) -> None:
         """`begin` and `add` for an event that no join compares."""
@@ -165,8 +165,10 @@ class Retained:
     def _follow(self) -> None:
         """Let the events that came one by one into the window, unless they have places: `add` leaves that for later."""
         window = self._window
-        if self._is_plain and window is not None and self.coming is None and window.end != self.log.next:
-            self.enter_next(window.end, self.log.next)
+        if self._is_plain and window is not None and self.coming is None:
+            end = self.log.next
+            if window.end != end:
+                self.enter_next(window.end, end)
 
     @contextmanager
     def taking(self, chunk: Chunk) -> Iterator[Intake]:

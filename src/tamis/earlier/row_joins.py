@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.earlier.chain_search import NO, YES, passes
-from tamis.earlier.key_chains import NOBODY
 from tamis.earlier.key_ranges import BOOLEAN, DOMAINS, LARGE, MISSING, NUMBER, ODD, TEXT
 from tamis.earlier.row_programs import ALL_OF, ANY_OF, CONSTANT, FALSE, IS, JOIN, NOT, OPEN, TRUE, UNKNOWN, Step
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
@@ -254,15 +253,17 @@ def _walked(asked: Asked, join: RowJoin, row: int) -> int:
     position = asked.positions[row]
     column, own = _read_values(asked.values[join.column * VALUES :]), _read_values(asked.values[join.own * VALUES :])
     domain = own.domains[position - own.shift]
-    if domain == ODD:
-        return OPEN
+    if domain in (ODD, MISSING):
+        return OPEN if domain == ODD else FALSE
     for word in range(join.first, join.end, TEST):
         test = _read_test(asked.tests[word:])
         beside = _read_values(asked.values[test.own * VALUES :])
         of = beside.domains[position - beside.shift]
+        if of == MISSING:
+            return FALSE
         if not _is_comparable(asked, test.column, test.operator, of, test.column == test.own):
             return OPEN
-    at, left = (NOBODY, 0) if domain == MISSING else (column.before[position], _LONGEST)
+    at, left = column.before[position], _LONGEST
     # Events with several values of the attribute are in no chain.
     is_open = _count(asked, join.column, ODD, row) > 0
     while at >= asked.firsts[row]:

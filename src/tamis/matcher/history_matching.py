@@ -3,19 +3,26 @@
     event  --engine-->  slots whose constant part it satisfies  --join table-->  slots that it satisfies
            --then-->    the retained events
 
-A batch goes through the engine as a whole. Then the joins are decided, for all rows together or row after row, and each row is
-retained before the next one. One array operation finds the rows whose candidates have joins. The rows between them are retained
-together.
+A batch goes through the engine as a whole. Then one kernel decides the joins of all rows that ask (`history_batch`), or else the
+joins are decided row after row, and each row is retained before the next one. One array operation finds the rows whose candidates
+have joins. The rows between them are retained together. Mappings that are alike, or of numbers alone, are read into arrays once,
+for the engine and for the history.
 
-What a single event takes more than in a matcher without history, in us, by samples of the processor time. Subscriptions and
+Where the time of an event goes, in us of processor time on a busy machine, beside a matcher without history. Subscriptions and
 events are those of `benchmarks.history`, "share":
 
-                                                        shop    dense
-    without history                                     4.7     14.7
-    joins: 0.04 and 0.33 of an event                    1.7     5.5
-    packing 1,024 events, and their columns             1.0     3.2
-    a copy of the event, and whether its names are str  0.8     0.9
-    turn, wrong values, marks, the list that waits      1.1     1.0
+                                                        of 10,000 rows    of 1,000 mappings    alone
+                                                        shop    dense     shop    dense        shop    dense
+    without history                                     1.6     5.7       6.6     9.1          9.0     17.0
+    with history                                        2.4     7.1       9.0     14.3         18.5    29.2
+        reading mappings into arrays                                      1.0     4.7
+        the engine, which encodes these arrays          1.5     5.6       2.7     5.4
+        joins: 0.04 and 0.33 of an event                0.4     0.6       1.4     1.2          3.9     6.4
+        columns of new events; packing if alone         0.2     0.1       1.4     0.7          1.8     3.0
+        retaining, and events that leave                0.1     0.5       0.1     0.1
+
+The rest of what a single event takes more is its copy, a look for wrong values, the turn, marks, and the list that waits. In the
+shop, one event in a hundred asks three joins, and reads a hundred waiting events into five columns for them.
 
 Keeping joined names and values instead of a copy took longer: dense events have many forms.
 """
@@ -214,10 +221,17 @@ class HistoryMatching(HistoryChanges):
         self, slots: Sequence[int], event: FlatEvent, events: Events, always: Sequence[Always], table: JoinTable
     ) -> tuple[list[int], list[I32s]]:
         """The places of the slots whose rest an event does not satisfy, and the slots of `always` that it satisfies."""
-        kept, always = self._screened(slots, event, always, table)
+        kept: Bools | None = None
+        if table is not self._table:
+            always = ()
+        else:
+            if table.prefilter.unread:
+                self._read_needs(np.array(slots, np.int32))
+            if table.prefilter.is_asked(of_batch=False):
+                kept, always = self._screened(slots, event, always, table)
         joins = EventJoins(event, events)
         failing = table.failing(slots, joins, kept)
-        more = [each.slots for each in always if joins.truth(each.expression) is True]
+        more = [each.slots for each in always if joins.truth(each.expression) is True] if always else []
         table.note(joins)
         return failing, more
 
@@ -228,19 +242,12 @@ class HistoryMatching(HistoryChanges):
 
         `begin` was called.
         """
-        if table is not self._table:
-            return None, ()
-        prefilter = table.prefilter
-        if prefilter.unread:
-            self._read_needs(np.array(slots, np.int32))
-        if not prefilter.is_asked(of_batch=False):
-            return None, always
         moment = Moment(self._retained, functools.partial(is_plain, event))
         kept, left = table.screened(np.array(slots, np.int32), always, moment)
         if left is not always:
-            prefilter.skips += _slots_of(always) - _slots_of(left)
+            table.prefilter.skips += _slots_of(always) - _slots_of(left)
         if kept is not None:
-            prefilter.skips += int(np.count_nonzero(~kept))
+            table.prefilter.skips += int(np.count_nonzero(~kept))
         return kept, left
 
     # -- batches
