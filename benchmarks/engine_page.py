@@ -25,6 +25,7 @@ def to_tables(results: dict[str, Any]) -> str:
     if rows:
         sections.append(("Matching", matching_table(rows)))
         sections.append(("End to end", end_to_end_table(rows)))
+        sections.append(("Reading and naming", ways_table(rows)))
         sections.append(("Growth", growth_table(rows)))
         sections.append(("Wide domains", wide_table(rows)))
         sections.append(("Loading and size", loading_table(rows)))
@@ -86,6 +87,38 @@ def end_to_end_table(rows: list[dict[str, Any]]) -> str:
         "measured in turns."
     )
     return f"{note}\n\n{table([*heads, '1 / 2 threads', 'reading memory'], lines)}"
+
+
+def ways_table(rows: list[dict[str, Any]]) -> str:
+    """What it costs to read events and to name matches, at every size. Empty if it was not measured."""
+    lines = [
+        [
+            row["shape"],
+            f"{row['subscriptions']:,}",
+            kind,
+            *(number_text(figures[way]) for way in ("dict", "mappings", "batch")),
+            _times(figures["mappings"], figures["dict"]),
+            number_text(max(figures["batch"] - figures["count"], 0.0)),
+        ]
+        for row in rows
+        for kind, figures in row["kinds"].items()
+        if "mappings" in figures
+    ]
+    heads = [
+        "shape",
+        "subscriptions",
+        "events",
+        "`match`",
+        "mappings",
+        "`list<struct>`",
+        "mappings / `match`",
+        "naming",
+    ]
+    note = (
+        "`match` of mappings, and `match_batch` with one thread of the same mappings and of a table of one column. *Naming* is "
+        "what `match_batch` takes more than `count_batch`. All were measured in turns.\n\n"
+    )
+    return f"{note}{table(heads, lines)}" if lines else ""
 
 
 def growth_table(rows: list[dict[str, Any]]) -> str:

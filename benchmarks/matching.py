@@ -173,6 +173,8 @@ def _measure_kind(loaded: Loaded, scanned: Scanned | None, kind: str, effort: Ef
         "batch": (many, lambda: matcher.match_batch(large, 1)),
         "batch_two_threads": (many, lambda: matcher.match_batch(large, 2)),
         "dict": (effort.events, lambda: [matcher.match(event) for event in dicts]),
+        "mappings": (effort.events, lambda: matcher.match_batch(dicts, 1)),
+        "count": (many, lambda: matcher.count_batch(large, 1)),
         "reads": (many, reads.by_one_thread),
         "reads_two_threads": (many, reads.by_two_threads),
     }
