@@ -1,4 +1,4 @@
-"""Files of S3 through Arrow's own reader, which takes half of the processor time that s3fs takes.
+"""Files of S3 through Arrow's own reader: 0.6 to 0.7 of the processor time of s3fs, by turns, for a file of 200 MB.
 
 s3fs finds the credentials, the endpoint and the region, as for everything else. It also does what Arrow's reader cannot do, such
 as going through a proxy.
