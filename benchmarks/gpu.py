@@ -24,7 +24,7 @@ import tamis
 from benchmarks.matching import Loaded, events_of
 from benchmarks.shapes import SHAPES, config_of
 from tamis.encoding.events.event_table import TableEncoder
-from tamis.engine.matching.results import LazySlots
+from tamis.engine.matching.results import are_lazy
 from tamis.experiments.machine import machine, versions
 from tamis.gpu import devices
 from tamis.gpu.buffers import Buffers
@@ -203,7 +203,7 @@ def _timeline(loaded: Loaded, events: pa.Table, passes: int) -> dict[str, float]
         began = time.perf_counter()
         rows, _ = TableEncoder(events, dimensions, waits=True).waiting(0, len(events))
         found = engine.match(engine.version, rows, len(dimensions), batch_matching)
-        assert isinstance(found.slots, LazySlots)
+        assert are_lazy(found.slots)
         named = found.slots.named(0, names.place)
         whole = time.perf_counter() - began
         steps = card.take_steps() | {"whole": whole}

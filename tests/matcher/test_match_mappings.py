@@ -149,6 +149,58 @@ def _is_right(event: Any) -> bool:
     return True
 
 
+SPARSE = 400
+"""Attributes of which an event has few."""
+
+
+def sparse_matcher(only_numbers: bool, **limits: Any) -> Matcher[int]:
+    matcher: Matcher[int] = matcher_over(new_store(limits=USUAL_STORE_LIMITS._replace(**limits)))
+    texts = [f"n{each} > 3" if only_numbers or each % 3 else f"n{each} LIKE '%x%'" for each in range(SPARSE)]
+    matcher.add_many(range(SPARSE), texts)
+    return matcher
+
+
+def sparse_events(seed: int, count: int, strange: float) -> list[dict[str, Any]]:
+    """Events of numbers, some of which have other values or attributes that nobody asks about."""
+    chosen = random.Random(seed)
+    others = "x", "ax", None, True, [5, 9], 2**53 + 1, float("nan"), {"x": 5}, -0.0, 2**64, "\ud800"
+
+    def value() -> Any:
+        return chosen.choice(others) if chosen.random() < strange else chosen.choice((5, 3, 3.5, -7))
+
+    return [{f"n{each}": value() for each in chosen.sample(range(SPARSE + 100), 12)} for _ in range(count)]
+
+
+@pytest.mark.parametrize("few", [0, 40, 1 << 30])
+@pytest.mark.parametrize("strange", [0.0, 0.01])
+@pytest.mark.parametrize("only_numbers", [False, True])
+def test_batches_with_few_values_an_attribute_mean_the_same(only_numbers: bool, strange: float, few: int) -> None:
+    matcher = sparse_matcher(only_numbers, few_mappings=few)
+    reference = sparse_matcher(only_numbers)
+    for seed in range(4):
+        batch = sparse_events(seed, 150, strange)
+        wanted = expected(reference, batch)
+        got = answers(matcher, batch, 1 + seed % 2)
+        if isinstance(wanted, dict):
+            first = min(wanted)
+            assert got == (first, wanted[first])
+            batch = [event for row, event in enumerate(batch) if row not in wanted]
+            wanted, got = expected(reference, batch), answers(matcher, batch, 1)
+        assert got == wanted
+        assert sum(map(len, wanted)) > 100
+
+
+@pytest.mark.parametrize("few", [0, 40, 1 << 30])
+def test_an_error_names_the_first_wrong_event_however_it_is_encoded(few: int) -> None:
+    batch = sparse_events(3, 150, 0.0)
+    batch[70]["n1"] = 2**64
+    batch[140] = {"n3": "\ud800"}
+    with pytest.raises(EventError) as caught:
+        sparse_matcher(False, few_mappings=few).match_batch(batch, 1)
+    assert caught.value.row == 70
+    assert caught.value.attribute == "n1"
+
+
 class Calling(dict[str, Any]):
     """A mapping that changes a matcher while it is read."""
 

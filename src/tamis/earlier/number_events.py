@@ -37,15 +37,15 @@ class NumberEvents:
     @classmethod
     def of(cls, numbers: Numbers) -> NumberEvents | None:
         """The events; None if a double is not exactly its number, or is NaN."""
-        doubles = numbers.doubles
-        if not (np.abs(doubles) < INT_EXACT).all() or not all(map(is_well_formed, numbers.names)):
+        doubles, (names, name) = numbers.doubles, numbers.distinct()
+        if not (np.abs(doubles) < INT_EXACT).all() or not all(map(is_well_formed, names)):
             return None
         types = set(map(type, numbers.values))
         if len(types) > 1:
             integers = np.fromiter(map(_IS_INTEGER.get, map(type, numbers.values)), np.bool_, len(doubles))
         else:
             integers = np.full(len(doubles), int in types)
-        return cls(numbers.names, numbers.name, doubles, integers, numbers.start)
+        return cls(names, name, doubles, integers, numbers.start)
 
     def __len__(self) -> int:
         return len(self._start) - 1

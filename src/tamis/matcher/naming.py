@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.engine.matching.results import LazySlots
+from tamis.engine.matching.results import are_lazy
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import UP, I32s, I64s
 from tamis.matcher.crew import each
@@ -62,7 +62,7 @@ def pieces(ends: I64s, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _named(part: Part, names: Names) -> Named:
-    if isinstance(part.slots, LazySlots):
+    if are_lazy(part.slots):
         return Named(*part.slots.named(part.first, names.place), names)
     events, places = np.empty(len(part.slots), np.int64), np.empty(len(part.slots), names.place.dtype)
     _name(part.counts, part.slots, part.first, names.place, events, places)

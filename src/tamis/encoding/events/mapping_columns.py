@@ -12,6 +12,8 @@ event, and their values become columns, too. What is wrong is not decided here: 
 from __future__ import annotations
 
 import itertools
+import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -30,6 +32,8 @@ from tamis.language.event import FlatEvent, flatten
 from tamis.language.values import Interval, Kind
 
 _MOST_FORMS = 4096
+_SAMPLED = 64
+"""The most events from which `values_per_attribute` estimates."""
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 Places: TypeAlias = I32s
 _NO_PLACES: Places = np.zeros(0, np.int32)
@@ -97,6 +101,22 @@ def mapping_columns(events: Mappings, dimensions: Dimensions) -> list[Column]:
             raise UnevenError
         columns.append(found)
     return columns
+
+
+def values_per_attribute(events: Mappings, dimensions: Dimensions) -> float:
+    """About how many values the asked attributes have on average, estimated from a sample of the events.
+
+    The share of values in the sample whose attribute has no second one tells how often further values have a new attribute.
+    """
+    given, asked = events.events, dimensions.by_attribute
+    sample = [list(event) for event in given[:: -(-len(given) // _SAMPLED)] if type(event) is dict]
+    counts = Counter(name for name in itertools.chain.from_iterable(sample) if type(name) is str and name in asked)
+    if not counts:
+        return math.inf
+    seen, once = counts.total(), sum(count == 1 for count in counts.values())
+    values = seen * len(given) / len(sample)
+    attributes = len(counts) + (values - seen) * once / seen
+    return values / min(attributes, len(asked))
 
 
 def _plain_events(events: Mappings) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,6 @@ class Work(NamedTuple):
         return Work(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
-@runtime_checkable
 class LazySlots(Protocol):
     """Slots that are elsewhere, such as on a card. NumPy can make an array of them."""
 
@@ -54,6 +53,11 @@ class LazySlots(Protocol):
 
     def heaviest(self, counts: Counts, weights: F64s, k: int) -> tuple[Counts, Any]:
         """What `tamis.engine.top_k.keep_heaviest` keeps of these slots: an array, or again `LazySlots`."""
+
+
+def are_lazy(slots: Any) -> TypeGuard[LazySlots]:
+    """Whether slots are elsewhere. `isinstance` of a protocol would take a tenth of the time of a small batch."""
+    return not isinstance(slots, np.ndarray)
 
 
 class Found(NamedTuple):
