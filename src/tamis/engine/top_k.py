@@ -6,10 +6,20 @@ Spark gives slots in the order of ids, so that the lower id comes first there.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from tamis.engine.matching.results import Counts, are_lazy
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import UP, F64s, I32s, I64s
+
+
+def heaviest_slots(counts: Counts, slots: Any, weights: F64s, k: int | None) -> tuple[Counts, Any]:
+    """What `keep_heaviest` keeps of slots that may be `LazySlots`, and then still are; all slots if `k` is None."""
+    if k is None:
+        return counts, slots
+    return slots.heaviest(counts, weights, k) if are_lazy(slots) else keep_heaviest(counts, slots, weights, k)
 
 
 def keep_heaviest(counts: I64s, slots: I32s, weights: F64s, k: int) -> tuple[I64s, I32s]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.plain_columns import WIDTHS, raw_column
 from tamis.encoding.events.plain_rows import ColumnRows, EntryRows, NotPlainError, PlainRows, events_in
-from tamis.engine.matching.results import WORK
+from tamis.engine.matching.results import WORK, TooMuchFoundError
 from tamis.gpu.card import Card, shared_places
 from tamis.gpu.card_arrays import COLUMN, NO_BITS, CardEntries, CardEvents, Cells, EventArrays, Results
 from tamis.gpu.encode_kernels import WRONG, encode_columns, encode_entries
@@ -46,6 +46,8 @@ class BufferLimits(NamedTuple):
     """Blocks for each processor of a card."""
     scratch: int = 1 << 28
     """The most rows in the scratch of all blocks. If events need more, there are fewer blocks."""
+    most: int | None = None
+    """The most slots and open rows of a segment and several events. More are an error. None: as many as the card has room for."""
 
 
 USUAL_BUFFERS = BufferLimits()
@@ -203,7 +205,13 @@ class Buffers:
         """Make room for batches like one that has this many rows in all, of which one event has the most.
 
         The slots that were found stay where they are.
+
+        Raises
+        ------
+        TooMuchFoundError
         """
+        if self._limits.most is not None and total > max(self._limits.most, longest):
+            raise TooMuchFoundError
         self._room = max(self._room, longest)
         self._slots, self._rows = max(self._slots, total + total // 4), max(self._rows, total + total // 4)
         self._kept.pop("slot", None)

@@ -28,7 +28,7 @@ from tamis.kernels.numbers import U32s
 
 _MOST_SHARED = 30 << 10
 """Shared memory for the arrays of an event. A block has 48 KiB, the rest holds lists and queues."""
-_SHARE = 0.8
+SEGMENT_SHARE = 0.8
 """The part of a card's memory that segments may take, unless the user says how much."""
 
 
@@ -186,7 +186,7 @@ class SegmentsOnCard:
 
     def __init__(self, card: Card, most: int | None = None) -> None:
         self.card = card
-        self.most = int(card.memory * _SHARE) if most is None else most
+        self.most = int(card.memory * SEGMENT_SHARE) if most is None else most
         self._lock = threading.Lock()
         self._kept: WeakKeyDictionary[Segment, SegmentArrays] = WeakKeyDictionary()
         self._used: WeakKeyDictionary[Segment, int] = WeakKeyDictionary()

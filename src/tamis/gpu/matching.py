@@ -9,6 +9,7 @@ If there was no room for the rows of some events, the kernel runs again for thes
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import deque
 from collections.abc import Sequence
@@ -21,7 +22,16 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.plain_rows import PlainRows, encoded, events_in
 from tamis.engine.layout.record_words import DOUBT
 from tamis.engine.matching.owners import NamingScratch, Place, name_owners
-from tamis.engine.matching.results import CANDIDATES, Counts, Found, Life, Work, nothing_found, together
+from tamis.engine.matching.results import (
+    CANDIDATES,
+    Counts,
+    Found,
+    Life,
+    TooMuchFoundError,
+    Work,
+    nothing_found,
+    together,
+)
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.segment import Segment
 from tamis.gpu.buffers import USUAL_BUFFERS, BufferLimits, Buffers, check_plain
@@ -33,6 +43,9 @@ from tamis.gpu.pinned import PinnedPool
 from tamis.gpu.uploads import Uploads
 from tamis.kernels.numbers import Bools, I32s, I64s, U8s, U32s
 from tamis.kernels.ranges import span_indices
+
+_SELDOM_ALL = 4
+"""Odd events may match this many times more than `most`, if suddenly all subscriptions match."""
 
 
 class _Run(NamedTuple):
@@ -59,6 +72,8 @@ class CardMatching:
         self.segments = segments
         self.uploads = Uploads(segments.card)
         self._limits = limits
+        self.most = sys.maxsize if limits.most is None else limits.most
+        """The most matches of a segment and several events."""
         self._free: deque[Buffers] = deque()
         self._to_keep = PinnedPool(segments.card)
 
@@ -97,7 +112,7 @@ class BatchMatching:
 
         Raises
         ------
-        NotPlainError
+        NotPlainError, TooMuchFoundError
         """
         there = [(segment, self._matching.segments.find(segment)) for segment in segments]
         parts = [
@@ -111,7 +126,7 @@ class BatchMatching:
             with self._matching.segments.card.here():
                 found = self._run(on_card, batch, life, buffers)
             for (segment, _), matched in zip(on_card, found, strict=True):
-                parts += _added(segment, matched, batch, dimensions, life, scratches)
+                parts += _added(segment, matched, batch, dimensions, life, scratches, self._matching.most)
         except BaseException:
             self._matching.give(buffers)
             raise
@@ -215,13 +230,22 @@ def _added(
     dimensions: int,
     life: Life,
     scratches: ThreadScratch,
+    most: int,
 ) -> list[Found]:
-    """What the processor finds in a segment besides what the card found."""
+    """What the processor finds in a segment besides what the card found.
+
+    Raises
+    ------
+    TooMuchFoundError
+    """
     odd, visited = matched.odd, matched.visited
+    most = max(most, segment.owned)  # A single event always has room.
+    if np.count_nonzero(odd) * segment.owned > _SELDOM_ALL * most:
+        raise TooMuchFoundError
     segment.watch.add(len(odd) - int(np.count_nonzero(odd)), visited)
     parts = [nothing_found(len(odd))._replace(work=Work(candidates=visited))]
     parts += [
-        _named(run.open_counts, run.open_rows, segment, _keys(run, matched.arrays, batch), dimensions, life)
+        _named(run.open_counts, run.open_rows, segment, _keys(run, matched.arrays, batch), dimensions, life, most)
         for run in matched.runs
         if len(run.open_rows)
     ]
@@ -239,8 +263,15 @@ def _keys(run: _Run, arrays: SegmentArrays, batch: EventBatch | PlainRows) -> Ev
     return EventBatch(np.zeros(events_in(batch) + 1, np.int64), np.zeros(0, np.int32), nothing, nothing)
 
 
-def _named(counts: I64s, rows: U32s, segment: Segment, batch: EventBatch, dimensions: int, life: Life) -> Found:
-    """The slots of open rows."""
+def _named(
+    counts: I64s, rows: U32s, segment: Segment, batch: EventBatch, dimensions: int, life: Life, most: int
+) -> Found:
+    """The slots of open rows.
+
+    Raises
+    ------
+    TooMuchFoundError
+    """
     events, parts, compared = len(counts), [np.zeros(0, np.int32)], 0
     place, size = Place(0, events if len(rows) else 0, 0), 1024 + 2 * len(rows)
     places = event_places(dimensions)
@@ -251,6 +282,8 @@ def _named(counts: I64s, rows: U32s, segment: Segment, batch: EventBatch, dimens
         parts.append(naming.slots[:filled])
         compared += more
         size *= 2
+        if sum(map(len, parts)) > most:
+            raise TooMuchFoundError
     return Found(counts, np.concatenate(parts), Work(compared=compared))
 
 

@@ -21,9 +21,9 @@ from tamis.encoding.events.json_lines import JsonEncoder, JsonLines
 from tamis.encoding.events.mapping_encoder import MappingEncoder, UnevenError, UnknownClassesError
 from tamis.encoding.events.mappings import Mappings
 from tamis.encoding.events.plain_rows import NotPlainError, PlainRows, events_in
-from tamis.engine.matching.results import Work, are_lazy
+from tamis.engine.matching.results import Work
 from tamis.engine.single import NOT_SMALL, Single
-from tamis.engine.top_k import keep_heaviest
+from tamis.engine.top_k import heaviest_slots, keep_heaviest
 from tamis.engine.version import Accelerator, Version
 from tamis.errors import ReentryError
 from tamis.kernels.growing import GrowingArray
@@ -244,10 +244,7 @@ class EngineMatching(Store[ClauseRows]):
         def match(given: tuple[int, EventBatch | PlainRows]) -> tuple[R, Work]:
             first, batch = given
             counts, slots, work = self.engine.match(version, batch, dimensions, card)
-            if k is not None and are_lazy(slots):
-                counts, slots = slots.heaviest(counts, weighed, k)
-            elif k is not None:
-                counts, slots = keep_heaviest(counts, slots, weighed, k)
+            counts, slots = heaviest_slots(counts, slots, weighed, k)
             made = then(Part(first, counts, slots, ids, names, version))
             if isinstance(made, Part):
                 made = made._replace(slots=np.asarray(made.slots))  # The card needs its memory for the next part.

@@ -13,15 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.event_table import TableEncoder
 from tamis.encoding.events.json_lines import JsonEncoder
+from tamis.encoding.events.plain_rows import NotPlainError, PlainRows
 from tamis.engine.matching.owners import ALIVE
 from tamis.engine.matching.results import Life
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.segment import segments_of
 from tamis.engine.snapshot import read_rows, read_segment
-from tamis.engine.top_k import keep_heaviest
-from tamis.engine.version import Version
+from tamis.engine.top_k import heaviest_slots
+from tamis.engine.version import Accelerator, Version
 from tamis.errors import SnapshotError
 from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.language.schema import Schema
@@ -65,33 +67,53 @@ class FrozenMatcher:
         self.candidates = 0
         """Entries of lists that all events so far have visited, see `Work.candidates`."""
 
-    def match(self, events: pa.Table, k: int | None = None) -> tuple[I64s, I32s]:
+    def match(self, events: pa.Table, k: int | None = None, card: Accelerator | None = None) -> tuple[I64s, I32s]:
         """The number of subscriptions that each event satisfies, and their slots, event by event; see `ids`.
+
+        Parameters
+        ----------
+        events : pyarrow.Table
+        k : int, optional
+            Keep the `k` subscriptions with the largest weights of each event.
+        card : Accelerator, optional
+            What matches in the place of the calling thread.
 
         Raises
         ------
-        EventError, TableError
+        EventError, TableError, TooMuchFoundError
         """
         with arrow_errors():
-            batch = TableEncoder(events, self._dimensions, self._schema).rows(0, len(events)).batch
-        counts, slots, work = self._version.match(batch, len(self._dimensions), self._scratch)
-        self.candidates += work.candidates
-        return (counts, slots) if k is None else keep_heaviest(counts, slots, self._weights, k)
+            encoder = TableEncoder(events, self._dimensions, self._schema, waits=card is not None)
+            if card is not None and encoder.can_wait():
+                try:
+                    return self._matched(encoder.waiting(0, len(events))[0], k, card)
+                except NotPlainError:
+                    pass
+            batch = encoder.rows(0, len(events)).batch
+        return self._matched(batch, k, card)
 
-    def match_json(self, column: pa.Array | pa.ChunkedArray, k: int | None = None) -> tuple[I64s, I32s]:
+    def _matched(self, batch: EventBatch | PlainRows, k: int | None, card: Accelerator | None) -> tuple[I64s, I32s]:
+        by = None if card is None else card.for_batch()
+        counts, slots, work = self._version.match(batch, len(self._dimensions), self._scratch, by)
+        self.candidates += work.candidates
+        counts, slots = heaviest_slots(counts, slots, self._weights, k)
+        return counts, np.asarray(slots)
+
+    def match_json(
+        self, column: pa.Array | pa.ChunkedArray, k: int | None = None, card: Accelerator | None = None
+    ) -> tuple[I64s, I32s]:
         """`match` of events as JSON texts. A text that is null or blank is no event and has no matches.
 
         Raises
         ------
-        EventError
+        EventError, TooMuchFoundError
         """
         lines = json_lines(column)
         batch = JsonEncoder(lines, self._dimensions, self._schema).rows(0, len(lines)).batch
-        of_events, slots, work = self._version.match(batch, len(self._dimensions), self._scratch)
-        self.candidates += work.candidates
+        of_events, slots = self._matched(batch, k, card)
         counts = np.zeros(len(column), np.int64)
         counts[lines.numbers] = of_events
-        return (counts, slots) if k is None else keep_heaviest(counts, slots, self._weights, k)
+        return counts, slots
 
     def ids(self, slots: I32s) -> I64s:
         """The ids of slots."""

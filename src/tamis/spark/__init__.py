@@ -8,6 +8,7 @@ Read in this order:
     cache                 files of stores, kept on a host's disk     seals          sizes and checksums of files
     segment_files         the files of segments, and open segments   contents       the subscriptions of an index
     matching              match: events with an index                match_task     what executors do with events
+    task_card             the card that Spark gives to a task
     streaming             match_stream, update_stream                stream_output  batches as files, read_output
     frames                columns of DataFrames                      addresses      paths and addresses
     broker_feed           what is subscribed in a broker             broker_source  its changes as a stream

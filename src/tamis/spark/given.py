@@ -90,6 +90,20 @@ def checked_count(given: object, what: str, meaning: str) -> int:
     return given
 
 
+def checked_device(given: object) -> str | None:
+    """What matches in tasks: ``"gpu"``, or None for the CPU.
+
+    Raises
+    ------
+    OptionError
+    """
+    if given in (None, "cpu"):
+        return None
+    if given == "gpu":
+        return "gpu"
+    raise OptionError(f"`device` must be 'cpu' or 'gpu', not {shortened(given)}. Hint: Spark gives each task its card")
+
+
 def checked_version(given: object) -> int | None:
     """The number of a version of an index; None is the current one.
 

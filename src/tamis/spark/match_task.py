@@ -19,7 +19,9 @@ import pyarrow.compute as pc
 from tamis.encoding.columns import combined
 from tamis.encoding.events.asked import Asked
 from tamis.encoding.events.json_lines import wrong_lines
+from tamis.engine.matching.results import TooMuchFoundError
 from tamis.engine.top_k import keep_heaviest
+from tamis.engine.version import Accelerator
 from tamis.errors import EventError, TableError
 from tamis.kernels.numbers import Bools, I64s
 from tamis.language.schema import Schema
@@ -57,8 +59,8 @@ _EVENTS = 1024
 _ROWS = 1 << 18
 """Rows returned at a time."""
 _BLOCK = 1 << 16
-"""Events that are matched with a segment before the next one, if not all segments can be open. Opening a segment takes as long as
-matching some thousands of events."""
+"""Events that are matched with a segment before the next one, on a card, or if not all segments can be open. A card has a price
+of some milliseconds for each call, and opening a segment takes as long as matching some thousands of events."""
 
 _HINT = (
     "Hint: skip_wrong=True leaves out wrong events, and wrong_events lists them; for a stream, wrong=FOLDER does both"
@@ -140,6 +142,8 @@ class MatchTask:
     asked: frozenset[str] = frozenset()
     json: bool = False
     """Whether the one column in `attributes` has events as JSON."""
+    gpu_share: float | None = None
+    """The share of a card that each task has; None: tasks match on the CPU."""
     form: str = EXPRESSION
     names: tuple[str, ...] = field(default=())
     """What the columns that are handed over are called."""
@@ -169,7 +173,7 @@ class MatchTask:
 
     def _found(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, SegmentMatches]]:
         """All matches, in parts: some events with some rows of one segment at a time."""
-        parts = PartSizes(self.limits, learns=self.k is None)
+        parts = PartSizes(self.limits, learns=self.k is None, on_card=self.gpu_share is not None)
         for block, segments in self._blocks(batches):
             events = right_rows(block, self._wrong(block)) if self.skip_wrong else block
             count(self.tally, EVENTS, len(events))
@@ -197,7 +201,7 @@ class MatchTask:
 
     def _block_size(self, group: int) -> int:
         """How many events are matched with a segment before the next one: a few, unless segments cannot all be open."""
-        if len(self.groups[group]) <= self.limits.open:
+        if self.gpu_share is None and len(self.groups[group]) <= self.limits.open:
             return _EVENTS
         # The matches with the largest weights of each event stay in memory until all segments are done.
         return _BLOCK if self.k is None else min(_BLOCK, max(_EVENTS, self.limits.pairs // self.k))
@@ -217,11 +221,15 @@ class MatchTask:
             start = 0
             while start < len(events):
                 part, pairs = events.slice(start, parts.size(segment)), 0
-                for found in self.found_in(opened, part, limit):
-                    pairs += len(found.event)
-                    living = found if lives is None else found.where(lives[found.row])
-                    valid = _valid(living, self._times(part)) if opened.expires else living
-                    yield valid._replace(event=valid.event + start)
+                try:
+                    for found in self.found_in(opened, part, limit):
+                        pairs += len(found.event)
+                        living = found if lives is None else found.where(lives[found.row])
+                        valid = _valid(living, self._times(part)) if opened.expires else living
+                        yield valid._replace(event=valid.event + start)
+                except TooMuchFoundError:  # Before anything was found.
+                    parts.halve(segment, len(part))
+                    continue
                 parts.note(segment, len(part), pairs)
                 start += len(part)
 
@@ -230,15 +238,15 @@ class MatchTask:
 
         Raises
         ------
-        EventError, TableError
+        EventError, TableError, TooMuchFoundError
         """
-        before = segment.matcher.candidates
+        before, card = segment.matcher.candidates, self._card()
         try:
             with timed(self.tally, MATCHING):
                 if self.json:
-                    counts, slots = segment.matcher.match_json(events[self.attributes[0]], limit)
+                    counts, slots = segment.matcher.match_json(events[self.attributes[0]], limit, card)
                 else:
-                    counts, slots = segment.matcher.match(events.select(self.attributes), limit)
+                    counts, slots = segment.matcher.match(events.select(self.attributes), limit, card)
         except (EventError, TableError):
             wrong = self._wrong(events)
             if not wrong:
@@ -251,6 +259,14 @@ class MatchTask:
         for first, last in pieces(ends, self.limits.pairs):
             event = np.repeat(np.arange(first, last), counts[first:last])
             yield SegmentMatches(segment, event, segment.matcher.ids(slots[ends[first] : ends[last]]))
+
+    def _card(self) -> Accelerator | None:
+        """What matches on the card of this task, if it has one."""
+        if self.gpu_share is None:
+            return None
+        from tamis.spark.task_card import task_card
+
+        return task_card(self.gpu_share)
 
     def _wrong(self, events: pa.Table) -> dict[int, str]:
         return _wrong_among(events, self.attributes, self.asked, self.schema, self.json)
@@ -290,18 +306,26 @@ class PartSizes:
 
     For a small segment, all events. For a larger one, few events at first, then more while few subscriptions match. Memory
     always suffices, even if all subscriptions match. With `k`, the number of matches is not known, and nothing is learned.
+
+    A card counts matches before it takes memory for them. So it gets many events at first, and fewer when they match too much.
     """
 
-    def __init__(self, limits: TaskLimits, *, learns: bool) -> None:
+    def __init__(self, limits: TaskLimits, *, learns: bool, on_card: bool = False) -> None:
         self._limits = limits
-        self._learns = learns
+        self._learns = learns and not on_card
+        self._on_card = on_card
         self._sizes: dict[str, int] = {}
 
     def size(self, segment: SegmentFiles) -> int:
         if segment.name not in self._sizes:
             pairs = self._limits.pairs if self._learns else self._limits.most_pairs
-            self._sizes[segment.name] = max(1, min(_EVENTS, pairs // segment.living))
+            first = max(1, min(_EVENTS, pairs // segment.living))
+            self._sizes[segment.name] = _BLOCK if self._on_card else first
         return self._sizes[segment.name]
+
+    def halve(self, segment: SegmentFiles, events: int) -> None:
+        """Note that `events` events match too much for a card."""
+        self._sizes[segment.name] = max(1, events // 2)
 
     def note(self, segment: SegmentFiles, events: int, pairs: int) -> None:
         """Learn that `events` events had `pairs` matches."""

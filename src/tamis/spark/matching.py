@@ -33,11 +33,12 @@ from tamis.spark.frames import (
     quoted,
     type_of,
 )
-from tamis.spark.given import checked_count, checked_frame, checked_index, checked_version, listed
+from tamis.spark.given import checked_count, checked_device, checked_frame, checked_index, checked_version, listed
 from tamis.spark.index_folder import IndexFolder
 from tamis.spark.manifest import Manifest, SegmentFiles, new_name
 from tamis.spark.match_task import GROUP, MATCHES, RANK, RANKED_WEIGHT, SUBSCRIPTION, CountTask, MatchTask
 from tamis.spark.segment_files import EXPRESSION, WEIGHT, asked_attributes
+from tamis.spark.task_card import gpu_share
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,6 +71,7 @@ def match(
     memory: int | None = None,
     skip_wrong: bool = False,
     json: str | None = None,
+    device: str | None = None,
 ) -> DataFrame:
     """Return all pairs of an event and a subscription that the event satisfies.
 
@@ -109,6 +111,8 @@ def match(
     json : str, optional
         The column, a string or binary, that has each event as a JSON object. It means what `Matcher.match_json` says, and only
         attributes that subscriptions ask about are read. Null and blank texts are no events. Other columns are no attributes.
+    device : str, optional
+        ``"gpu"`` matches on the card that Spark gives to each task. By default, tasks match on the CPU.
 
     Returns
     -------
@@ -127,7 +131,7 @@ def match(
 
     folder = IndexFolder.of(built_once(index) if isinstance(index, DataFrame) else index, events.sparkSession)
     options = MatchOptions.of(
-        event_id, attributes, keep, carry, k, time, memory, counts=counts, skip_wrong=skip_wrong, json=json
+        event_id, attributes, keep, carry, k, time, memory, device, counts=counts, skip_wrong=skip_wrong, json=json
     )
     return matched(events, folder, folder.manifest(checked_version(version)), options, moment_now())
 
@@ -146,6 +150,7 @@ class MatchOptions:
     counts: bool
     skip_wrong: bool
     json: str | None
+    device: str | None = None
 
     # As `match` has them.
     @staticmethod
@@ -157,6 +162,7 @@ class MatchOptions:
         k: int | None,
         time: str | None,
         memory: int | None,
+        device: str | None = None,
         *,
         counts: bool = False,
         skip_wrong: bool = False,
@@ -189,6 +195,7 @@ class MatchOptions:
             counts=counts,
             skip_wrong=skip_wrong,
             json=json,
+            device=checked_device(device),
         )
 
 
@@ -241,6 +248,7 @@ def matched(
         skip_wrong=options.skip_wrong,
         asked=asked,
         json=options.json is not None,
+        gpu_share=gpu_share(events.sparkSession, options.device),
         form=manifest.form,
         names=tuple(schema.names),
     )

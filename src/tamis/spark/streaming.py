@@ -27,6 +27,7 @@ from tamis.spark.matching import MatchOptions, matched, moment_now, needed_attri
 from tamis.spark.segment_files import asked_attributes
 from tamis.spark.store import Store, open_store
 from tamis.spark.stream_output import BATCH, ParquetFolders, StoredBatches, batches_at
+from tamis.spark.task_card import gpu_share
 from tamis.spark.updating import update
 from tamis.spark.work_counters import work_counters
 
@@ -67,14 +68,15 @@ def match_stream(
     trigger: dict[str, Any] | None = None,
     name: str | None = None,
     json: str | None = None,
+    device: str | None = None,
 ) -> StreamingQuery:
     """Match a stream of events. Every micro-batch uses the version of the index that is current when the batch begins.
 
     Parameters
     ----------
     events : DataFrame
-        A streaming DataFrame. `event_id`, `attributes`, `keep`, `carry`, `k`, `time`, `memory` and `json` are as in `match`.
-        With `to_broker`, all columns of events are kept by default, and `json` cannot be given.
+        A streaming DataFrame. `event_id`, `attributes`, `keep`, `carry`, `k`, `time`, `memory`, `json` and `device` are as in
+        `match`. With `to_broker`, all columns of events are kept by default, and `json` cannot be given.
     index : path
         The folder or the address that `build` and `update` publish to. The stream uses new versions without a restart.
     checkpoint : path
@@ -104,7 +106,8 @@ def match_stream(
         raise FrameError("events are not a stream. Hint: tamis.spark.match takes other DataFrames")
     folder = IndexFolder.of(index, events.sparkSession)
     kept, skips = () if keep is None else keep, wrong is not None
-    options = MatchOptions.of(event_id, attributes, kept, carry, k, time, memory, skip_wrong=skips, json=json)
+    options = MatchOptions.of(event_id, attributes, kept, carry, k, time, memory, device, skip_wrong=skips, json=json)
+    gpu_share(events.sparkSession, options.device)
     # Fail now, not in the first batch, if columns or options are wrong.
     manifest = folder.manifest()
     if isinstance(deliver, ToBroker):

@@ -69,6 +69,10 @@ class Found(NamedTuple):
     work: Work
 
 
+class TooMuchFoundError(Exception):
+    """The events of a batch match more than there may be at a time. Fewer events must be matched at a time."""
+
+
 def nothing_found(events: int) -> Found:
     return Found(np.zeros(events, np.int64), np.zeros(0, np.int32), Work())
 
