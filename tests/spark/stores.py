@@ -18,7 +18,7 @@ import pytest
 from tamis.spark.java import ensure_java
 from tests.spark.jars import fetched
 from tests.spark.servers import free_port, listens, wait_for
-from tests.spark.shelf import use_shelf
+from tests.spark.shelf import FOLDER, use_shelf
 
 JARS = os.environ.get("TAMIS_STORES")
 """The folder of jars for the servers. Without it, tests use the shelf."""
@@ -34,6 +34,7 @@ _QUIET = '<configuration><root level="WARN"/></configuration>'
 def running_store(name: str, folders: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a store in which everything may be written."""
     if name == "shelf":
+        os.environ.setdefault(FOLDER, str(folders.mktemp("shelf")))  # Starting Spark sets it, too.
         use_shelf()
         yield "s3://bucket"
         return
