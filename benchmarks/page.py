@@ -91,7 +91,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("results", type=Path, help="the folder with the result files")
     parser.add_argument("page", type=Path, help="the file to write")
     options = parser.parse_args(arguments)
-    results = [json.loads(file.read_text()) for file in sorted(options.results.glob("*.json"))]
+    files = [json.loads(file.read_text()) for file in sorted(options.results.glob("*.json"))]
+    # The folder also has the points of the papers' experiments, which have pages of their own.
+    results = [result for result in files if "benchmark" in result]
     for result in results:
         name = result["benchmark"]
         if name in _CHARTS:
